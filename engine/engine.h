@@ -1,0 +1,104 @@
+// Engine: a loaded .engine file, ready to run.
+//
+//   auto engine = kiln::Engine::load("m.engine", {.host_kernels = kiln::host_kernels()});
+//   if (!engine) { std::cerr << engine.error().message; return 1; }
+//   engine->infer(inputs, outputs);
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "engine/host_kernels.h"
+#include "engine/tensor.h"
+#include "formats/result.h"
+
+namespace kiln {
+
+struct LoadOptions {
+  // Contexts made at load for infer(); each owns an arena for the largest shape point.
+  int contexts = 1;
+  // Needed by engines built for the host target and by host operations of others.
+  HostKernels host_kernels = {};
+  // Plugin libraries, by explicit path; only those are loaded.
+  std::vector<std::filesystem::path> plugins;
+  // An engine whose build did not verify it is refused unless this is set.
+  bool allow_unverified = false;
+  // Checksums of every section are checked at load; the weights' cost a read of the whole file.
+  bool check_weights = true;
+};
+
+struct TensorInfo {
+  std::string name;
+  TensorType type;      // at one shape point
+  int batch_axis = -1;  // -1: does not grow with the batch
+};
+
+struct ShapePointInfo {
+  std::string name;
+  int64_t batch = 0;  // 0: no batch dimension
+  std::vector<TensorInfo> inputs, outputs;
+  uint64_t arena_bytes = 0, arena_lower_bound_bytes = 0;
+  size_t steps = 0;
+};
+
+struct EngineInfo {
+  std::string kiln_version, target, device, precision, model_name;
+  bool verified = false;
+  bool batch_padding = false;          // requests between buckets are padded
+  std::string batch_padding_reason;    // why not, when false
+  std::vector<ShapePointInfo> points;
+  uint64_t weights_bytes = 0;
+  uint64_t context_bytes = 0;          // memory of one context
+  std::string report_json;             // the build's report
+};
+
+// One caller's mutable state: the arena. Not thread-safe; make one for each thread or stream.
+class ExecutionContext {
+ public:
+  ExecutionContext(ExecutionContext&&) noexcept;
+  ExecutionContext& operator=(ExecutionContext&&) noexcept;
+  ~ExecutionContext();
+
+  // Runs the model. On the host target it returns when the outputs are written.
+  // Tensors are matched by name, or by position where names are empty. An output's data may be
+  // larger than needed, its type is checked. Errors leave the outputs undefined and the context
+  // usable.
+  Result<> enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                   Stream stream = {});
+
+ private:
+  friend class Engine;
+  struct State;
+  explicit ExecutionContext(std::unique_ptr<State> state);
+  std::unique_ptr<State> state_;
+};
+
+// Immutable and cheap to copy; every method may be called from many threads at once.
+class Engine {
+ public:
+  // kIo: cannot be read. kCorruptData: not an engine, or damaged. kVersionMismatch: made for
+  // another version, device or plugin, with both values. kUnsupported: needs host kernels or a
+  // plugin that the options do not give.
+  static Result<Engine> load(const std::filesystem::path& path, const LoadOptions& options = {});
+
+  const EngineInfo& info() const;
+
+  // The output types for these inputs: which buckets exist decides, as for infer().
+  Result<std::vector<TensorInfo>> output_types(std::span<const Tensor> inputs) const;
+
+  Result<ExecutionContext> create_context() const;
+
+  // Takes one of the contexts made at load and waits for one when all are busy.
+  Result<> infer(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;
+
+ private:
+  struct State;
+  explicit Engine(std::shared_ptr<const State> state);
+  std::shared_ptr<const State> state_;
+};
+
+}  // namespace kiln
