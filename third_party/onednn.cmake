@@ -1,0 +1,2 @@
+# Matrix products and convolutions of the host target.
+find_package(dnnl REQUIRED GLOBAL)

@@ -1,0 +1,42 @@
+# kiln_room(NAME FOLDERS folder... [EXCLUDE regex] [PUBLIC library...] [PRIVATE library...])
+#
+# A room's static library: every .cc below its folders, so that a new file needs no build file.
+# A room without sources is an interface library, so that the rooms above it still configure.
+function(kiln_room name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "EXCLUDE" "FOLDERS;PUBLIC;PRIVATE")
+  set(sources)
+  foreach(folder IN LISTS arg_FOLDERS)
+    file(GLOB_RECURSE found CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/*.cc)
+    list(APPEND sources ${found})
+  endforeach()
+  list(REMOVE_DUPLICATES sources)
+  if(arg_EXCLUDE)
+    list(FILTER sources EXCLUDE REGEX "^${CMAKE_CURRENT_SOURCE_DIR}/(${arg_EXCLUDE})")
+  endif()
+  if(sources)
+    add_library(${name} STATIC ${sources})
+    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
+    target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
+    kiln_compile_options(${name})
+    set(scope PUBLIC)
+  else()
+    add_library(${name} INTERFACE)
+    target_link_libraries(${name} INTERFACE ${arg_PUBLIC})
+    set(scope INTERFACE)
+  endif()
+  target_include_directories(
+    ${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
+                     $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
+  target_compile_features(${name} ${scope} cxx_std_20)
+endfunction()
+
+# Warnings and sanitizers, for our own code only.
+function(kiln_compile_options target)
+  target_compile_options(${target} PRIVATE -Wall -Wextra $<$<BOOL:${KILN_WERROR}>:-Werror>)
+  if(KILN_SANITIZE)
+    set(flags -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
+    target_compile_options(
+      ${target} PRIVATE ${flags} $<$<BOOL:${KILN_FUZZ}>:-fsanitize=fuzzer-no-link>)
+    target_link_options(${target} PRIVATE ${flags})
+  endif()
+endfunction()
