@@ -5,11 +5,12 @@
 #include <memory>
 #include <span>
 
-#include "formats/operation/operation.h"
 #include "formats/result.h"
 #include "formats/tensor_type.h"
 
 namespace kiln {
+
+struct Operation;  // formats/operation/operation.h
 
 struct HostInput {
   TensorType type;
