@@ -14,9 +14,9 @@ enum class ErrorCode : uint8_t {
   kVersionMismatch,  // a file or plugin was made for another version
   kIo,
   kOutOfMemory,
-  kDevice,           // the GPU runtime reported a failure
-  kVerification,     // an engine or tactic disagrees with the reference
-  kInternal,         // a bug here; the message asks for a report
+  kDevice,        // the GPU runtime reported a failure
+  kVerification,  // an engine or tactic disagrees with the reference
+  kInternal,      // a bug here; the message asks for a report
 };
 
 // "invalid argument", "unsupported", ...
@@ -72,10 +72,10 @@ inline Result<> Ok() { return std::monostate{}; }
 }  // namespace kiln
 
 // Returns the error of a Result<> expression from the enclosing function.
-#define KILN_RETURN_IF_ERROR(expression)                               \
-  do {                                                                 \
-    auto kiln_result_ = (expression);                                  \
-    if (!kiln_result_.ok()) return std::move(kiln_result_).error();    \
+#define KILN_RETURN_IF_ERROR(expression)                            \
+  do {                                                              \
+    auto kiln_result_ = (expression);                               \
+    if (!kiln_result_.ok()) return std::move(kiln_result_).error(); \
   } while (false)
 
 #define KILN_CONCAT_INNER_(a, b) a##b

@@ -13,11 +13,11 @@ struct DTypeRow {
 };
 
 constexpr std::array<DTypeRow, kDTypeCount> kRows = {{
-    {"f32", 32, 'f'},      {"f64", 64, 'f'},        {"f16", 16, 'f'},    {"bf16", 16, 'f'},
-    {"f8e4m3fn", 8, 'f'},  {"f8e4m3fnuz", 8, 'f'},  {"f8e5m2", 8, 'f'},  {"f8e5m2fnuz", 8, 'f'},
-    {"i8", 8, 'i'},        {"i16", 16, 'i'},        {"i32", 32, 'i'},    {"i64", 64, 'i'},
-    {"u8", 8, 'u'},        {"u16", 16, 'u'},        {"u32", 32, 'u'},    {"u64", 64, 'u'},
-    {"bool", 8, 'b'},      {"i4", 4, 'i'},          {"u4", 4, 'u'},
+    {"f32", 32, 'f'},     {"f64", 64, 'f'},       {"f16", 16, 'f'},   {"bf16", 16, 'f'},
+    {"f8e4m3fn", 8, 'f'}, {"f8e4m3fnuz", 8, 'f'}, {"f8e5m2", 8, 'f'}, {"f8e5m2fnuz", 8, 'f'},
+    {"i8", 8, 'i'},       {"i16", 16, 'i'},       {"i32", 32, 'i'},   {"i64", 64, 'i'},
+    {"u8", 8, 'u'},       {"u16", 16, 'u'},       {"u32", 32, 'u'},   {"u64", 64, 'u'},
+    {"bool", 8, 'b'},     {"i4", 4, 'i'},         {"u4", 4, 'u'},
 }};
 
 const DTypeRow& row(DType dtype) { return kRows[static_cast<size_t>(dtype)]; }

@@ -38,8 +38,8 @@ int bits_of(DType dtype);
 std::string_view to_string(DType dtype);
 std::optional<DType> parse_dtype(std::string_view text);
 
-bool is_float(DType dtype);           // any floating-point type, 8-bit ones included
-bool is_integer(DType dtype);         // signed or unsigned, not bool
+bool is_float(DType dtype);    // any floating-point type, 8-bit ones included
+bool is_integer(DType dtype);  // signed or unsigned, not bool
 bool is_signed_integer(DType dtype);
 
 using Shape = std::vector<int64_t>;

@@ -60,13 +60,13 @@ build_python_environment() {
 }
 
 build_onnx() {
-  local target version work python
+  local target version python
   target=$(onnx_prefix)
   [[ -e "$target/.complete" ]] && return
   version=$(requirement_version onnx)
   python=$(python_environment)/bin
   work=$(mktemp -d "$deps/build-onnx.XXXXXX")
-  trap 'rm -rf "$work"' EXIT
+  trap 'rm -rf "$work"' EXIT  # not local: read when the shell exits
   say "fetching the source distribution of onnx $version"
   sed -n '/^onnx==/,/[^\\]$/p' "$requirements" >"$work/requirement.txt"
   "$python/pip" download --quiet --disable-pip-version-check --no-deps --no-binary onnx \

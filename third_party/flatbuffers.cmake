@@ -9,7 +9,11 @@ target_include_directories(third_party::flatbuffers INTERFACE ${KILN_FLATBUFFERS
 
 # kiln_flatbuffers(TARGET schema.fbs...): "formats/x/plan.fbs" is included by TARGET's sources as
 # "formats/x/plan_generated.h".
+# kiln_generated makes all such headers, for tools that read sources without compiling them.
+add_custom_target(kiln_generated)
+
 function(kiln_flatbuffers target)
+  set(headers)
   foreach(schema IN LISTS ARGN)
     cmake_path(ABSOLUTE_PATH schema)
     cmake_path(RELATIVE_PATH schema BASE_DIRECTORY ${PROJECT_SOURCE_DIR} OUTPUT_VARIABLE inner)
@@ -21,8 +25,11 @@ function(kiln_flatbuffers target)
       COMMAND ${KILN_FLATC} --cpp --cpp-std c++17 --scoped-enums -o ${out} ${schema}
       DEPENDS ${schema}
       COMMENT "flatc ${inner}")
-    target_sources(${target} PRIVATE ${out}/${name}_generated.h)
+    list(APPEND headers ${out}/${name}_generated.h)
   endforeach()
+  target_sources(${target} PRIVATE ${headers})
+  add_custom_target(${target}_generated DEPENDS ${headers})
+  add_dependencies(kiln_generated ${target}_generated)
   target_link_libraries(${target} PRIVATE $<BUILD_INTERFACE:third_party::flatbuffers>)
   target_include_directories(${target} SYSTEM PRIVATE ${PROJECT_BINARY_DIR}/generated)
 endfunction()

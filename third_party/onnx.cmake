@@ -9,7 +9,6 @@ if(NOT EXISTS ${KILN_ONNX_ROOT}/lib/libonnx.a)
 endif()
 find_path(KILN_PROTOBUF_INCLUDE google/protobuf/message.h REQUIRED)
 find_library(KILN_PROTOBUF_ARCHIVE NAMES libprotobuf.a REQUIRED)
-find_package(ZLIB)
 find_package(Threads REQUIRED)
 
 # The operator schemas register themselves, so the archive is linked whole; no symbol of it or of
@@ -21,6 +20,6 @@ target_compile_definitions(third_party::onnx INTERFACE ONNX_NAMESPACE=onnx ONNX_
 target_link_libraries(
   third_party::onnx
   INTERFACE "$<LINK_LIBRARY:WHOLE_ARCHIVE,${KILN_ONNX_ROOT}/lib/libonnx.a>"
-            ${KILN_ONNX_ROOT}/lib/libonnx_proto.a ${KILN_PROTOBUF_ARCHIVE} Threads::Threads)
+            ${KILN_PROTOBUF_ARCHIVE} Threads::Threads)
 target_link_options(third_party::onnx INTERFACE
-                    "LINKER:--exclude-libs,libonnx.a:libonnx_proto.a:libprotobuf.a")
+                    "LINKER:--exclude-libs,libonnx.a:libprotobuf.a")
