@@ -17,6 +17,8 @@
 
 namespace kiln::ir {
 
+using kiln::to_string;  // beside the overload below
+
 class Graph;
 
 // fn(x...), numpy broadcasting between the inputs. All inputs have one dtype, but for where's
