@@ -1,4 +1,3 @@
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <charconv>
@@ -16,18 +15,39 @@ constexpr size_t kShortConstant = 16;  // elements
 template <class Visitor>
 bool visit_number(DType dtype, const Visitor& visit) {
   switch (dtype) {
-    case DType::kF32: visit(float{}); return true;
-    case DType::kF64: visit(double{}); return true;
-    case DType::kI8: visit(int8_t{}); return true;
-    case DType::kI16: visit(int16_t{}); return true;
-    case DType::kI32: visit(int32_t{}); return true;
-    case DType::kI64: visit(int64_t{}); return true;
+    case DType::kF32:
+      visit(float{});
+      return true;
+    case DType::kF64:
+      visit(double{});
+      return true;
+    case DType::kI8:
+      visit(int8_t{});
+      return true;
+    case DType::kI16:
+      visit(int16_t{});
+      return true;
+    case DType::kI32:
+      visit(int32_t{});
+      return true;
+    case DType::kI64:
+      visit(int64_t{});
+      return true;
     case DType::kU8:
-    case DType::kBool: visit(uint8_t{}); return true;
-    case DType::kU16: visit(uint16_t{}); return true;
-    case DType::kU32: visit(uint32_t{}); return true;
-    case DType::kU64: visit(uint64_t{}); return true;
-    default: return false;
+    case DType::kBool:
+      visit(uint8_t{});
+      return true;
+    case DType::kU16:
+      visit(uint16_t{});
+      return true;
+    case DType::kU32:
+      visit(uint32_t{});
+      return true;
+    case DType::kU64:
+      visit(uint64_t{});
+      return true;
+    default:
+      return false;
   }
 }
 

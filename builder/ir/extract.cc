@@ -32,8 +32,8 @@ Extracted extract(const Graph& graph, std::span<const NodeId> nodes,
     for (ValueId input : node.inputs) inputs.push_back(mapped(input));
     std::vector<TensorType> types;
     for (ValueId output : node.outputs) types.push_back(graph.type(output));
-    const NodeId copy = result.graph.add_typed_node(node.name, node.origins, node.op,
-                                                    std::move(inputs), types);
+    const NodeId copy =
+        result.graph.add_typed_node(node.name, node.origins, node.op, std::move(inputs), types);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = result.graph.node(copy).outputs[i];
       result.graph.set_value_name(output, graph.value(node.outputs[i]).name);

@@ -31,10 +31,8 @@ ValueId Graph::add_input(std::string name, TensorType type) {
 
 ValueId Graph::add_constant(std::string name, TensorType type, SharedBytes bytes) {
   const ValueId id{static_cast<uint32_t>(values_.size())};
-  values_.push_back({.name = std::move(name),
-                     .type = std::move(type),
-                     .uses = {},
-                     .constant = std::move(bytes)});
+  values_.push_back(
+      {.name = std::move(name), .type = std::move(type), .uses = {}, .constant = std::move(bytes)});
   return id;
 }
 
@@ -68,8 +66,8 @@ NodeId Graph::add_typed_node(std::string name, std::vector<std::string> origins,
   for (uint32_t slot = 0; slot < inputs.size(); ++slot) {
     values_[index_of(inputs[slot])].uses.push_back({id, slot});
   }
-  nodes_.push_back({std::move(name), std::move(origins), std::move(op), std::move(inputs),
-                    std::move(outputs)});
+  nodes_.push_back(
+      {std::move(name), std::move(origins), std::move(op), std::move(inputs), std::move(outputs)});
   return id;
 }
 
@@ -143,8 +141,12 @@ void Graph::compact() {
   const auto move_value = [&](ValueId id, NodeId producer) {
     Value& old = values_[index_of(id)];
     map[index_of(id)] = ValueId{static_cast<uint32_t>(packed.values_.size())};
-    packed.values_.push_back({std::move(old.name), std::move(old.type), producer,
-                              old.producer_slot, {}, std::move(old.constant)});
+    packed.values_.push_back({std::move(old.name),
+                              std::move(old.type),
+                              producer,
+                              old.producer_slot,
+                              {},
+                              std::move(old.constant)});
   };
   const auto order = topological_order();
   for (ValueId id : inputs_) {

@@ -28,11 +28,11 @@ struct Use {
 };
 
 struct Value {
-  std::string name;           // the model's name where it has one
+  std::string name;  // the model's name where it has one
   TensorType type;
   NodeId producer = kNoNode;  // kNoNode for inputs and constants
   uint32_t producer_slot = 0;
-  std::vector<Use> uses;      // of live nodes; being a graph output is not a use
+  std::vector<Use> uses;                // of live nodes; being a graph output is not a use
   std::optional<SharedBytes> constant;  // dense bytes, type.bytes() long
 };
 
@@ -51,9 +51,9 @@ class Graph {
   // REQUIRES: bytes.size() == type.bytes().
   ValueId add_constant(std::string name, TensorType type, SharedBytes bytes);
 
-  // Appends a node; output types come from infer_types(op, inputs, ...). An op that takes its types from
-  // elsewhere (PluginCall) is given them.
-  // Fails with kInvalidArgument, naming node and types, if the op rejects its inputs.
+  // Appends a node; output types come from infer_types(op, inputs, ...). An op that takes its types
+  // from elsewhere (PluginCall) is given them. Fails with kInvalidArgument, naming node and types,
+  // if the op rejects its inputs.
   Result<NodeId> add_node(std::string name, std::vector<std::string> origins, Op op,
                           std::vector<ValueId> inputs);
   NodeId add_typed_node(std::string name, std::vector<std::string> origins, Op op,
@@ -78,7 +78,7 @@ class Graph {
   const TensorType& type(ValueId id) const { return value(id).type; }
   // The only output of a node. REQUIRES: it has one.
   ValueId result(NodeId id) const { return node(id).outputs.front(); }
-  size_t node_count() const { return nodes_.size(); }    // erased ones included
+  size_t node_count() const { return nodes_.size(); }  // erased ones included
   size_t value_count() const { return values_.size(); }
   std::span<const ValueId> inputs() const { return inputs_; }
   std::span<const ValueId> outputs() const { return outputs_; }

@@ -304,8 +304,8 @@ Inferred infer(const Conv& op, Types in) {
 }
 
 Inferred infer(const ConvTranspose& op, Types in) {
-  const ConvShape shape{"conv_transpose", op.strides, op.dilations, op.pads_begin, op.pads_end,
-                        op.groups};
+  const ConvShape shape{"conv_transpose", op.strides,  op.dilations,
+                        op.pads_begin,    op.pads_end, op.groups};
   if (in.size() < 2 || in[1].rank() < 2) {
     return reject("conv_transpose: expected an input and a weight");
   }
@@ -372,9 +372,8 @@ std::vector<TensorType> output_types(const Graph& body, size_t first = 0) {
 
 Result<> expect_arguments(const Graph& body, Types in, const char* what) {
   if (body.inputs().size() != in.size()) {
-    return reject(std::string(what) + " takes " +
-                  text(static_cast<int64_t>(body.inputs().size())) + " inputs, found " +
-                  text(static_cast<int64_t>(in.size())));
+    return reject(std::string(what) + " takes " + text(static_cast<int64_t>(body.inputs().size())) +
+                  " inputs, found " + text(static_cast<int64_t>(in.size())));
   }
   for (size_t i = 0; i < in.size(); ++i) {
     if (body.type(body.inputs()[i]) != in[i]) {

@@ -130,9 +130,9 @@ struct If {
 };
 // Loop: max trip count (i64 scalar), condition (bool scalar), carried..., captures... ->
 // carried..., scanned (stacked along a new axis 0)...
-// body: iteration (i64 scalar), condition, carried..., captures... -> condition, carried..., scan...
-// The builder needs the trip count: it is `trip_count`, and the condition may not end it early
-// unless nothing is scanned.
+// body: iteration (i64 scalar), condition, carried..., captures... -> condition, carried...,
+// scan... The builder needs the trip count: it is `trip_count`, and the condition may not end it
+// early unless nothing is scanned.
 struct Loop {
   std::shared_ptr<const Graph> body;
   int64_t carried = 0;      // how many of the values are carried
@@ -153,8 +153,8 @@ struct Region {
 };
 std::string_view to_string(Region::Kind kind);
 
-using Op = std::variant<Pointwise, Cast, Reduce, Transpose, Reshape, Broadcast, Slice, Pad, Concat,
-                        Gather, MatMul, Conv, ConvTranspose, Attention, Opaque, PluginCall, If,
-                        Loop, Region>;
+using Op =
+    std::variant<Pointwise, Cast, Reduce, Transpose, Reshape, Broadcast, Slice, Pad, Concat, Gather,
+                 MatMul, Conv, ConvTranspose, Attention, Opaque, PluginCall, If, Loop, Region>;
 
 }  // namespace kiln::ir

@@ -8,11 +8,11 @@ namespace {
 Operation named(std::string_view name) { return {std::string(name), {}}; }
 
 struct ToOperation {
-  std::optional<Operation> operator()(const Pointwise& op) const {
-    return named(to_string(op.fn));
-  }
+  std::optional<Operation> operator()(const Pointwise& op) const { return named(to_string(op.fn)); }
   std::optional<Operation> operator()(const Cast& op) const {
-    return named("cast").set("to", std::string(to_string(op.to))).set("saturate", int64_t{op.saturate});
+    return named("cast")
+        .set("to", std::string(to_string(op.to)))
+        .set("saturate", int64_t{op.saturate});
   }
   std::optional<Operation> operator()(const Reduce& op) const {
     return named("reduce")
@@ -97,8 +97,8 @@ std::optional<Op> closed_op(const Operation& o) {
                 o.get_ints("pads_end"), o.get_int("groups", 1)};
   }
   if (o.name == "conv_transpose") {
-    return ConvTranspose{o.get_ints("strides"),  o.get_ints("dilations"),
-                         o.get_ints("pads_begin"), o.get_ints("pads_end"),
+    return ConvTranspose{o.get_ints("strides"),        o.get_ints("dilations"),
+                         o.get_ints("pads_begin"),     o.get_ints("pads_end"),
                          o.get_ints("output_padding"), o.get_int("groups", 1)};
   }
   if (o.name == "attention") {

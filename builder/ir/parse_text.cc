@@ -21,8 +21,10 @@ class Parser {
   using Names = std::map<uint32_t, ValueId>;
 
   Error fail(const std::string& message) const {
-    const auto line = 1 + std::count(whole_.begin(), whole_.end() - static_cast<int>(rest_.size()), '\n');
-    return {ErrorCode::kInvalidArgument, "graph text, line " + std::to_string(line) + ": " + message};
+    const auto line =
+        1 + std::count(whole_.begin(), whole_.end() - static_cast<int>(rest_.size()), '\n');
+    return {ErrorCode::kInvalidArgument,
+            "graph text, line " + std::to_string(line) + ": " + message};
   }
 
   void skip_space() {

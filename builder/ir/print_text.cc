@@ -16,9 +16,7 @@ class Numbering {
       for (ValueId output : graph.node(id).outputs) numbers_[index_of(output)] = next++;
     }
   }
-  std::string operator()(ValueId id) const {
-    return "%" + std::to_string(numbers_[index_of(id)]);
-  }
+  std::string operator()(ValueId id) const { return "%" + std::to_string(numbers_[index_of(id)]); }
 
  private:
   std::vector<uint32_t> numbers_;
@@ -47,13 +45,12 @@ std::string print(const Graph& graph, const std::string& indent, bool full);
 
 std::string print_node(const Graph& graph, const Numbering& value_ref, const Node& node,
                        const std::string& indent, bool full) {
-  std::string text = indent + join(node.outputs, value_ref) + " = " +
-                     to_text(text_operation_of(node.op)) + "(" + join(node.inputs, value_ref) +
-                     ") : " + join(node.outputs, [&](ValueId id) {
-                       const Value& value = graph.value(id);
-                       return to_string(value.type) +
-                              (value.name.empty() ? "" : " " + quote(value.name));
-                     });
+  std::string text =
+      indent + join(node.outputs, value_ref) + " = " + to_text(text_operation_of(node.op)) + "(" +
+      join(node.inputs, value_ref) + ") : " + join(node.outputs, [&](ValueId id) {
+        const Value& value = graph.value(id);
+        return to_string(value.type) + (value.name.empty() ? "" : " " + quote(value.name));
+      });
   text += " ; " + quote(node.name);
   if (!node.origins.empty()) text += " from " + join(node.origins, quote);
   for (const Graph* body : bodies_of(node.op)) text += " " + print(*body, indent, full);

@@ -1,5 +1,4 @@
 // Graph::verify and Graph::fingerprint: the invariants that hold between passes.
-#define XXH_INLINE_ALL
 #include <xxhash.h>
 
 #include <algorithm>
