@@ -24,7 +24,7 @@ struct LoadOptions {
   // Needed by engines built for the host target and by host operations of others.
   HostKernels host_kernels = {};
   // Plugin libraries, by explicit path; only those are loaded.
-  std::vector<std::filesystem::path> plugins;
+  std::vector<std::filesystem::path> plugins = {};
   // An engine whose build did not verify it is refused unless this is set.
   bool allow_unverified = false;
   // Checksums of every section are checked at load; the weights' cost a read of the whole file.

@@ -28,12 +28,16 @@ function(kiln_room name)
     ${name} ${scope} $<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}>
                      $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}/kiln>)
   target_compile_features(${name} ${scope} cxx_std_20)
+  string(REPLACE kiln_ "" short ${name})
+  set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
+  add_library(kiln::${short} ALIAS ${name})
 endfunction()
 
 # Warnings and sanitizers, for our own code only.
 function(kiln_compile_options target)
   # g++ 12 warns of overlap in every "literal" + std::string (its bug 105651).
-  target_compile_options(${target} PRIVATE -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
+  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers
+                         $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
                                            $<$<BOOL:${KILN_WERROR}>:-Werror>)
   if(KILN_SANITIZE)
     set(flags -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
