@@ -15,7 +15,6 @@ function(kiln_room name)
   endif()
   if(sources)
     add_library(${name} STATIC ${sources})
-    target_include_directories(${name} PRIVATE ${PROJECT_SOURCE_DIR})
     target_link_libraries(${name} PUBLIC ${arg_PUBLIC} PRIVATE ${arg_PRIVATE})
     kiln_compile_options(${name})
     set(scope PUBLIC)
@@ -35,10 +34,11 @@ endfunction()
 
 # Warnings and sanitizers, for our own code only.
 function(kiln_compile_options target)
+  # Options structs are filled by name, {.contexts = 4}, and have defaults for the rest.
   # g++ 12 warns of overlap in every "literal" + std::string (its bug 105651).
-  target_compile_options(${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers
-                         $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict>
-                                           $<$<BOOL:${KILN_WERROR}>:-Werror>)
+  target_compile_options(
+    ${target} PRIVATE -Wall -Wextra -Wno-missing-field-initializers
+                      $<$<CXX_COMPILER_ID:GNU>:-Wno-restrict> $<$<BOOL:${KILN_WERROR}>:-Werror>)
   if(KILN_SANITIZE)
     set(flags -fsanitize=${KILN_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
     target_compile_options(
