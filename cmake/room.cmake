@@ -29,7 +29,6 @@ function(kiln_room name)
   target_compile_features(${name} ${scope} cxx_std_20)
   string(REPLACE kiln_ "" short ${name})
   set_target_properties(${name} PROPERTIES EXPORT_NAME ${short})
-  add_library(kiln::${short} ALIAS ${name})
 endfunction()
 
 # Warnings and sanitizers, for our own code only.
