@@ -15,6 +15,7 @@
 #include "engine/host_kernels.h"
 #include "engine/tensor.h"
 #include "formats/result.h"
+#include "formats/shared_bytes.h"
 
 namespace kiln {
 
@@ -84,6 +85,8 @@ class Engine {
   // another version, device or plugin, with both values. kUnsupported: needs host kernels or a
   // plugin that the options do not give.
   static Result<Engine> load(const std::filesystem::path& path, const LoadOptions& options = {});
+  // The same from a file's bytes in memory, which the engine keeps.
+  static Result<Engine> load_bytes(SharedBytes file, const LoadOptions& options = {});
 
   const EngineInfo& info() const;
 
