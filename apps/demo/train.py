@@ -19,7 +19,7 @@ from sklearn.datasets import load_digits
 from sklearn.model_selection import train_test_split
 from torch import nn
 
-WIDTH, HEADS, EPOCHS = 32, 2, 40
+WIDTH, HEADS, TOKENS, EPOCHS = 32, 2, 16, 40
 
 
 def convolution(inputs, stride=1):
@@ -35,11 +35,12 @@ class Attention(nn.Module):
 
     def forward(self, x):
         q, k, v = (
-            linear(x).unflatten(-1, (HEADS, WIDTH // HEADS)).transpose(1, 2) for linear in self.qkv
+            linear(x).reshape(-1, TOKENS, HEADS, WIDTH // HEADS).transpose(1, 2)
+            for linear in self.qkv
         )
         scores = q @ k.transpose(-1, -2) * (WIDTH // HEADS) ** -0.5
         context = scores.softmax(-1) @ v
-        return self.out(context.transpose(1, 2).flatten(2))
+        return self.out(context.transpose(1, 2).reshape(-1, TOKENS, WIDTH))
 
 
 class Digits(nn.Module):
@@ -50,7 +51,7 @@ class Digits(nn.Module):
         self.stem = convolution(1)
         self.residual = nn.ModuleList([convolution(WIDTH), convolution(WIDTH)])
         self.tokens = convolution(WIDTH, stride=2)
-        self.position = nn.Parameter(0.02 * torch.randn(1, 16, WIDTH))
+        self.position = nn.Parameter(0.02 * torch.randn(1, TOKENS, WIDTH))
         self.norms = nn.ModuleList(nn.LayerNorm(WIDTH) for _ in range(3))
         self.attention = Attention()
         self.mlp = nn.Sequential(
@@ -61,7 +62,7 @@ class Digits(nn.Module):
     def forward(self, image):
         x = F.relu(self.stem(image))
         x = F.relu(x + self.residual[1](F.relu(self.residual[0](x))))
-        x = F.relu(self.tokens(x)).flatten(2).transpose(1, 2) + self.position
+        x = F.relu(self.tokens(x)).reshape(-1, WIDTH, TOKENS).transpose(1, 2) + self.position
         x = x + self.attention(self.norms[0](x))
         x = x + self.mlp(self.norms[1](x))
         return self.head(self.norms[2](x).mean(1))
