@@ -121,8 +121,8 @@ def main():
     right = int((predicted == test_labels).sum())
     print(f"held-out accuracy: {right} of {len(test_labels)} ({right / len(test_labels):.2%})")
     export(model, str(folder / "digits.onnx"))
-    np.savez_compressed(folder / "test_images.npz", image=test_images)
-    np.savez_compressed(folder / "test_labels.npz", label=test_labels)
+    np.savez(folder / "test_images.npz", image=test_images)
+    np.savez(folder / "test_labels.npz", label=test_labels)
 
 
 if __name__ == "__main__":

@@ -160,8 +160,8 @@ def export(case, exporter, folder):
     outputs = run_onnxruntime(path, inputs)
     check_agreement(case, outputs)
     check_distinct_rows(outputs)
-    np.savez_compressed(folder / f"{case.name}.inputs.npz", **inputs)
-    np.savez_compressed(folder / f"{stem}.outputs.npz", **outputs)
+    np.savez(folder / f"{case.name}.inputs.npz", **inputs)
+    np.savez(folder / f"{stem}.outputs.npz", **outputs)
     return stem, describe(path, case, exporter)
 
 
