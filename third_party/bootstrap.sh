@@ -72,6 +72,7 @@ build_onnx() {
   "$python/pip" download --quiet --disable-pip-version-check --no-deps --no-binary onnx \
     --require-hashes -r "$work/requirement.txt" -d "$work"
   tar -xzf "$work/onnx-$version.tar.gz" -C "$work"
+  export CCACHE_BASEDIR=$work CCACHE_NOHASHDIR=1
   say "building ONNX's C++ library (about 4 minutes on two cores)"
   "$python/cmake" -S "$work/onnx-$version" -B "$work/build" -G Ninja -Wno-dev \
     --log-level=WARNING -DCMAKE_BUILD_TYPE=Release -DCMAKE_CXX_COMPILER=g++ \
