@@ -1,5 +1,5 @@
-// Chains of Reshape and Transpose become the shortest chain that says the same: often one Transpose,
-// one Reshape or nothing.
+// Chains of Reshape and Transpose become the shortest chain that says the same: often one
+// Transpose, one Reshape or nothing.
 #pragma once
 #include "builder/pipeline/pass.h"
 

@@ -173,8 +173,8 @@ Result<ValueId> scaled_weights(Site& site, const Anchor& anchor, const Affine& a
   KILN_ASSIGN_OR_RETURN(const ValueId scaled,
                         add_doubles(site.graph, site.graph.value(old).name, type, numbers));
   KILN_ASSIGN_OR_RETURN(const auto rounded, read_doubles(site.graph, scaled));
-  const bool fits = std::all_of(rounded.begin(), rounded.end(),
-                                [](double x) { return std::isfinite(x); });
+  const bool fits =
+      std::all_of(rounded.begin(), rounded.end(), [](double x) { return std::isfinite(x); });
   return fits ? scaled : kNoValue;
 }
 

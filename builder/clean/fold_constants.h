@@ -1,6 +1,6 @@
-// Computes nodes whose inputs are all constant, with the host's plain kernels, so that folding equals
-// running. A result much larger than what it was made from stays a node: it is cheaper to compute
-// than to read.
+// Computes nodes whose inputs are all constant, with the host's plain kernels, so that folding
+// equals running. A result much larger than what it was made from stays a node: it is cheaper to
+// compute than to read.
 #pragma once
 #include "builder/pipeline/pass.h"
 

@@ -6,9 +6,8 @@ namespace kiln::clean {
 
 Result<ValueId> Site::emit(ir::Op op, std::vector<ValueId> inputs) {
   const std::string name = node().name;
-  KILN_ASSIGN_OR_RETURN(
-      const NodeId added,
-      graph.add_node(name, node().origins, std::move(op), std::move(inputs)));
+  KILN_ASSIGN_OR_RETURN(const NodeId added,
+                        graph.add_node(name, node().origins, std::move(op), std::move(inputs)));
   return graph.result(added);
 }
 

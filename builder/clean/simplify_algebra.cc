@@ -34,11 +34,10 @@ Result<ValueId> drop_neutral(Site& site, double neutral) {
 Result<ValueId> simplify_unary(Site& site, ScalarFn fn) {
   const ValueId x = site.input(0);
   if (fn == ScalarFn::kIdentity) return x;
-  const bool involution =
-      fn == ScalarFn::kNeg || fn == ScalarFn::kNot || fn == ScalarFn::kBitNot;
+  const bool involution = fn == ScalarFn::kNeg || fn == ScalarFn::kNot || fn == ScalarFn::kBitNot;
   if (involution && ir::made_by(site.graph, x, fn)) return ir::operand(site.graph, x, 0);
-  const bool idempotent = fn == ScalarFn::kAbs || fn == ScalarFn::kFloor ||
-                          fn == ScalarFn::kCeil || fn == ScalarFn::kRound;
+  const bool idempotent = fn == ScalarFn::kAbs || fn == ScalarFn::kFloor || fn == ScalarFn::kCeil ||
+                          fn == ScalarFn::kRound;
   if (idempotent && ir::made_by(site.graph, x, fn)) return x;
   if (fn == ScalarFn::kAbs && ir::made_by(site.graph, x, ScalarFn::kNeg)) {
     return site.emit(ir::Pointwise{fn}, {ir::operand(site.graph, x, 0)});
@@ -74,8 +73,8 @@ Result<ValueId> simplify_where(Site& site) {
   const auto condition = splat_of(site.graph, site.input(0));
   if (condition) return keep(site, *condition != 0 ? 1 : 2);
   if (!ir::made_by(site.graph, site.input(0), ScalarFn::kNot)) return kNoValue;
-  return site.emit(ir::Pointwise{ScalarFn::kWhere}, {ir::operand(site.graph, site.input(0), 0),
-                                                     site.input(2), site.input(1)});
+  return site.emit(ir::Pointwise{ScalarFn::kWhere},
+                   {ir::operand(site.graph, site.input(0), 0), site.input(2), site.input(1)});
 }
 
 Result<ValueId> simplify(Site& site) {
@@ -85,16 +84,26 @@ Result<ValueId> simplify(Site& site) {
   const bool floats = is_float(site.type().dtype);
   switch (op->fn) {
     case ScalarFn::kAdd:
-    case ScalarFn::kSub: return simplify_sum(site, op->fn);
-    case ScalarFn::kMul: return drop_neutral(site, 1.0);
-    case ScalarFn::kDiv: return is_splat(site, 1, 1.0) ? keep(site, 0) : kNoValue;
-    case ScalarFn::kPow: return simplify_pow(site);
-    case ScalarFn::kMax: return floats ? drop_neutral(site, -kInfinity) : kNoValue;
-    case ScalarFn::kMin: return floats ? drop_neutral(site, kInfinity) : kNoValue;
-    case ScalarFn::kAnd: return drop_neutral(site, 1.0);
-    case ScalarFn::kOr: return drop_neutral(site, 0.0);
-    case ScalarFn::kWhere: return simplify_where(site);
-    default: return kNoValue;
+    case ScalarFn::kSub:
+      return simplify_sum(site, op->fn);
+    case ScalarFn::kMul:
+      return drop_neutral(site, 1.0);
+    case ScalarFn::kDiv:
+      return is_splat(site, 1, 1.0) ? keep(site, 0) : kNoValue;
+    case ScalarFn::kPow:
+      return simplify_pow(site);
+    case ScalarFn::kMax:
+      return floats ? drop_neutral(site, -kInfinity) : kNoValue;
+    case ScalarFn::kMin:
+      return floats ? drop_neutral(site, kInfinity) : kNoValue;
+    case ScalarFn::kAnd:
+      return drop_neutral(site, 1.0);
+    case ScalarFn::kOr:
+      return drop_neutral(site, 0.0);
+    case ScalarFn::kWhere:
+      return simplify_where(site);
+    default:
+      return kNoValue;
   }
 }
 

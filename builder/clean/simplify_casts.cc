@@ -11,11 +11,16 @@ struct FloatFormat {
 
 std::optional<FloatFormat> float_format(DType dtype) {
   switch (dtype) {
-    case DType::kF64: return FloatFormat{53, 11};
-    case DType::kF32: return FloatFormat{24, 8};
-    case DType::kF16: return FloatFormat{11, 5};
-    case DType::kBF16: return FloatFormat{8, 8};
-    default: return std::nullopt;  // 8-bit floats differ in their infinities and NaNs
+    case DType::kF64:
+      return FloatFormat{53, 11};
+    case DType::kF32:
+      return FloatFormat{24, 8};
+    case DType::kF16:
+      return FloatFormat{11, 5};
+    case DType::kBF16:
+      return FloatFormat{8, 8};
+    default:
+      return std::nullopt;  // 8-bit floats differ in their infinities and NaNs
   }
 }
 

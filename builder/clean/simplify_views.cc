@@ -97,7 +97,7 @@ Result<ValueId> reduce_to_reshape(Site& site) {
 }  // namespace
 
 Result<bool> simplify_views(ir::Graph& graph, PassContext&) {
-  constexpr Rule kRules[] = {drop_whole_slice,   join_slices,      drop_empty_pad,
+  constexpr Rule kRules[] = {drop_whole_slice,   join_slices,        drop_empty_pad,
                              simplify_broadcast, drop_single_concat, drop_empty_parts,
                              join_concats,       reduce_to_reshape};
   return rewrite_nodes(graph, kRules);

@@ -1,5 +1,5 @@
-// Slices, pads, broadcasts, concats and reductions that move or combine nothing, and chains of views
-// that one view can say.
+// Slices, pads, broadcasts, concats and reductions that move or combine nothing, and chains of
+// views that one view can say.
 #pragma once
 #include "builder/pipeline/pass.h"
 

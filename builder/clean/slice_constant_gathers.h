@@ -1,5 +1,5 @@
-// A Gather whose constant indices are one index or an even progression is a Slice: a view instead of
-// a lookup.
+// A Gather whose constant indices are one index or an even progression is a Slice: a view instead
+// of a lookup.
 #pragma once
 #include "builder/pipeline/pass.h"
 

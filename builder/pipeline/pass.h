@@ -24,15 +24,15 @@ struct PassOptions {
 };
 
 struct PrecisionDecision {
-  std::string region;         // name of the region's node
+  std::string region;  // name of the region's node
   DType asked, realised;
-  std::string reason;         // empty when the wish was granted
+  std::string reason;  // empty when the wish was granted
 };
 
 struct PassTiming {
   std::string pass;
-  double seconds = 0;  // over all its rounds
-  int64_t changes = 0; // rounds that changed the graph
+  double seconds = 0;   // over all its rounds
+  int64_t changes = 0;  // rounds that changed the graph
 };
 
 // What passes read and what they tell besides the graph.
