@@ -1,0 +1,27 @@
+// ContextPool: contexts that threads take in turn.
+#pragma once
+#include <condition_variable>
+#include <mutex>
+#include <vector>
+
+#include "engine/context/context.h"
+
+namespace kiln {
+
+// Thread-safe.
+class ContextPool {
+ public:
+  explicit ContextPool(std::vector<Context> contexts);
+
+  // Runs on a free context and waits for one when all are busy. kInvalidArgument if it has none.
+  Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
+               std::span<const Tensor> outputs);
+
+ private:
+  std::vector<Context> contexts_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<Context*> free_;  // guarded by mutex_
+};
+
+}  // namespace kiln

@@ -1,0 +1,77 @@
+#include "engine/engine.h"
+
+#include "engine/context/context_pool.h"
+#include "engine/load/loaded_engine.h"
+#include "engine/request/choose_point.h"
+#include "engine/request/match_tensors.h"
+
+namespace kiln {
+
+struct ExecutionContext::State {
+  std::shared_ptr<const LoadedEngine> engine;
+  Context context;
+};
+
+ExecutionContext::ExecutionContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
+ExecutionContext::ExecutionContext(ExecutionContext&&) noexcept = default;
+ExecutionContext& ExecutionContext::operator=(ExecutionContext&&) noexcept = default;
+ExecutionContext::~ExecutionContext() = default;
+
+Result<> ExecutionContext::enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
+                                   Stream stream) {
+  if (!state_) return Error{ErrorCode::kInvalidArgument, "the context was moved from"};
+  return state_->context.run(*state_->engine, inputs, outputs, stream);
+}
+
+struct Engine::State {
+  std::shared_ptr<const LoadedEngine> engine;
+  mutable ContextPool pool;
+};
+
+Engine::Engine(std::shared_ptr<const State> state) : state_(std::move(state)) {}
+
+Result<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options) {
+  if (options.contexts < 0) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "LoadOptions::contexts is " + std::to_string(options.contexts) + ", expected 0 or more"};
+  }
+  KILN_ASSIGN_OR_RETURN(auto engine, load_engine(path, options));
+  std::vector<Context> contexts;
+  for (int i = 0; i < options.contexts; ++i) {
+    auto context = Context::create(*engine);
+    if (!context) {
+      return std::move(context).error().context("engine '" + path.string() + "': context " +
+                                                std::to_string(i));
+    }
+    contexts.push_back(*std::move(context));
+  }
+  return Engine(
+      std::shared_ptr<const State>(new State{std::move(engine), ContextPool(std::move(contexts))}));
+}
+
+const EngineInfo& Engine::info() const { return state_->engine->info; }
+
+Result<std::vector<TensorInfo>> Engine::output_types(std::span<const Tensor> inputs) const {
+  const LoadedEngine& engine = *state_->engine;
+  KILN_ASSIGN_OR_RETURN(const auto in, match_tensors(inputs, engine.plan.inputs, "input"));
+  KILN_ASSIGN_OR_RETURN(const Choice choice, choose_point(engine.plan, engine.staging, in));
+  std::vector<TensorInfo> types;
+  for (size_t i = 0; i < engine.plan.outputs.size(); ++i) {
+    const plan::IoTensor& output = engine.plan.outputs[i];
+    types.push_back({output.name, output_type(engine.plan, choice, i), output.batch_axis});
+  }
+  return types;
+}
+
+Result<ExecutionContext> Engine::create_context() const {
+  KILN_ASSIGN_OR_RETURN(Context context, Context::create(*state_->engine));
+  return ExecutionContext(std::unique_ptr<ExecutionContext::State>(
+      new ExecutionContext::State{state_->engine, std::move(context)}));
+}
+
+Result<> Engine::infer(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {
+  return state_->pool.run(*state_->engine, inputs, outputs);
+}
+
+}  // namespace kiln

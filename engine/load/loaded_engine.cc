@@ -1,0 +1,59 @@
+#include "engine/load/loaded_engine.h"
+
+#include <algorithm>
+
+#include "engine/load/check_origin.h"
+#include "engine/load/engine_info.h"
+#include "formats/engine_file/read_engine.h"
+
+namespace kiln {
+namespace {
+
+Result<std::vector<Plugin>> find_plugins(const plan::Plan& plan, const LoadOptions& options) {
+  std::vector<Plugin> found;
+  if (plan.plugins.empty()) return found;
+  KILN_ASSIGN_OR_RETURN(const std::vector<Plugin> loaded, load_plugins(options.plugins));
+  for (const plan::PluginReference& wanted : plan.plugins) {
+    if (const Plugin* plugin = find_plugin(loaded, wanted.name, wanted.version)) {
+      found.push_back(*plugin);
+    } else if (const Plugin* other = find_plugin(loaded, wanted.name)) {
+      return Error{ErrorCode::kVersionMismatch,
+                   "plugin '" + wanted.name + "' has version '" + other->version() +
+                       "', the engine was built with '" + wanted.version + "'"};
+    } else {
+      return Error{ErrorCode::kUnsupported,
+                   "needs plugin '" + wanted.name + "' version '" + wanted.version + "', which " +
+                       (options.plugins.empty() ? "no library was given for"
+                                                : "none of the given libraries has") +
+                       "; see LoadOptions::plugins"};
+    }
+  }
+  return found;
+}
+
+Result<> prepare(LoadedEngine& engine, const LoadOptions& options) {
+  KILN_RETURN_IF_ERROR(check_origin(engine.plan.origin, options));
+  KILN_ASSIGN_OR_RETURN(engine.plugins, find_plugins(engine.plan, options));
+  const StepResources resources{engine.plan, options.host_kernels, engine.plugins};
+  for (const plan::ShapePoint& point : engine.plan.points) {
+    KILN_ASSIGN_OR_RETURN(Program program, prepare_program(point, resources));
+    engine.programs.push_back(std::move(program));
+    engine.staging.push_back(lay_out_staging(engine.plan, point));
+    engine.context_bytes = std::max(engine.context_bytes, engine.staging.back().end);
+  }
+  engine.info = make_info(engine.plan, engine.context_bytes);
+  return Ok();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const LoadedEngine>> load_engine(const std::filesystem::path& path,
+                                                        const LoadOptions& options) {
+  auto engine = std::make_shared<LoadedEngine>();
+  KILN_ASSIGN_OR_RETURN(engine->plan, read_engine(path, {.check_weights = options.check_weights}));
+  auto prepared = prepare(*engine, options);
+  if (!prepared) return std::move(prepared).error().context("engine '" + path.string() + "'");
+  return std::shared_ptr<const LoadedEngine>(std::move(engine));
+}
+
+}  // namespace kiln
