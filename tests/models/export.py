@@ -24,6 +24,7 @@ import onnxruntime
 import torch
 
 import architectures
+import attention
 
 RTOL, ATOL = 1e-3, 1e-4
 OPSETS = {"torchscript": 17, "dynamo": 18}
@@ -58,7 +59,7 @@ def export_torchscript(case, path):
 def export_dynamo(case, path):
     dimensions = {axis: torch.export.Dim(name) for axis, name in dynamic_axes(case).items()}
     shapes = tuple(dimensions for _ in case.inputs)
-    if isinstance(case.module, architectures.HiddenState):
+    if isinstance(case.module, attention.HiddenState):
         shapes = (shapes,)  # one variadic argument
     megabytes = sum(p.numel() for p in case.module.parameters()) * 4 / 1e6
     torch.onnx.export(
