@@ -23,10 +23,9 @@ std::string text_of(const IndexMap& map) {
   for (const GatherTerm& gather : map.gathers) {
     add(gather.stride, name(gather.index) + "<" + std::to_string(gather.extent) + ">");
   }
-  if (map.offset != 0 || out.empty()) {
-    if (!out.empty()) out += " + ";
-    out += std::to_string(map.offset);
-  }
+  if (out.empty()) return std::to_string(map.offset);
+  if (map.offset > 0) out += " + " + std::to_string(map.offset);
+  if (map.offset < 0) out += " - " + std::to_string(map.offset).substr(1);
   return out;
 }
 
