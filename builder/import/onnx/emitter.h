@@ -81,6 +81,7 @@ class Emitter {
   std::optional<HostTensor> constant_of(ValueId value);
 
  private:
+  void remember(std::string message, ErrorCode code = ErrorCode::kInvalidArgument);
   std::optional<std::vector<ValueId>> fold(const ir::Op& op, const std::vector<ValueId>& inputs);
 
   ir::Graph* graph_;

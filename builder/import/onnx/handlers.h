@@ -10,6 +10,7 @@
 
 namespace kiln::onnx_import {
 
+std::span<const Handler> activation_handlers();
 std::span<const Handler> attention_handlers();
 std::span<const Handler> contraction_handlers();
 std::span<const Handler> data_dependent_handlers();  // NonZero, Unique, NMS, ...: constants only

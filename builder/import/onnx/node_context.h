@@ -24,7 +24,8 @@ struct Scope;
 class NodeContext : public Emitter {
  public:
   NodeContext(Importer& importer, Scope& scope, const onnx::Node& node, int64_t opset,
-              std::vector<std::optional<ValueId>> inputs, std::vector<std::string> origins);
+              std::vector<std::optional<ValueId>> inputs, std::string name,
+              std::vector<std::string> origins);
 
   const onnx::Node& node() const { return *node_; }
   int64_t opset() const { return opset_; }  // of the node's domain
@@ -71,7 +72,8 @@ class NodeContext : public Emitter {
   Result<> require_same_dtype(std::span<const ValueId> values);
 
  private:
-  const onnx::Attribute* find(std::string_view name) const;
+  template <class T>
+  const T* attribute(std::string_view name, const char* expected);
 
   Importer* importer_;
   Scope* scope_;
@@ -82,6 +84,8 @@ class NodeContext : public Emitter {
 
 using Outputs = Result<std::vector<ValueId>>;
 using ImportFn = Outputs (*)(NodeContext&);
+
+inline Outputs one(ValueId value) { return std::vector<ValueId>{value}; }
 
 // One row of a family's table. Domain "" is ONNX's own.
 struct Handler {
