@@ -11,25 +11,13 @@
 namespace kiln::onnx_import {
 
 std::span<const Handler> activation_handlers();
-std::span<const Handler> attention_handlers();
 std::span<const Handler> contraction_handlers();
-std::span<const Handler> data_dependent_handlers();  // NonZero, Unique, NMS, ...: constants only
-std::span<const Handler> einsum_handlers();
-std::span<const Handler> generator_handlers();  // Constant, Range, EyeLike, ...
+std::span<const Handler> generator_handlers();
 std::span<const Handler> movement_handlers();
 std::span<const Handler> normalization_handlers();
 std::span<const Handler> pointwise_handlers();
 std::span<const Handler> quantization_handlers();
 std::span<const Handler> reduction_handlers();
-std::span<const Handler> shape_handlers();
-// Opaque operations.
-std::span<const Handler> pooling_handlers();
-std::span<const Handler> recurrent_handlers();
-std::span<const Handler> resize_handlers();
-std::span<const Handler> scatter_handlers();
-std::span<const Handler> selection_handlers();
-std::span<const Handler> signal_handlers();
-std::span<const Handler> vision_handlers();
 
 // nullptr: none.
 const Handler* find_handler(std::string_view domain, std::string_view op_type);

@@ -84,10 +84,11 @@ void name_outputs(ir::Graph& graph, const onnx::Node& node, const std::string& p
   }
 }
 
-Result<std::vector<std::optional<ValueId>>> tensors_of(std::span<const Binding> inputs) {
+Result<std::vector<std::optional<ValueId>>> tensors_of(std::span<const Binding> inputs,
+                                                       bool may_be_sequences) {
   std::vector<std::optional<ValueId>> values;
   for (size_t i = 0; i < inputs.size(); ++i) {
-    if (inputs[i].kind == Binding::Kind::kSequence) {
+    if (inputs[i].kind == Binding::Kind::kSequence && !may_be_sequences) {
       return Error{ErrorCode::kInvalidArgument,
                    "input " + std::to_string(i) + " is a sequence, expected a tensor"};
     }
@@ -306,10 +307,7 @@ Bindings Importer::dispatch(const onnx::Node& node, Scope& scope, std::vector<Bi
 Bindings Importer::run_handler(const onnx::Node& node, int64_t opset, Scope& scope,
                                std::vector<Binding>& inputs) {
   const BindingHandler* binding_handler = find_binding_handler(node.domain, node.op_type);
-  std::vector<std::optional<ValueId>> values;
-  if (!binding_handler) {
-    KILN_ASSIGN_OR_RETURN(values, tensors_of(inputs));
-  }
+  KILN_ASSIGN_OR_RETURN(auto values, tensors_of(inputs, binding_handler != nullptr));
   const std::string name = label(node);
   NodeContext context(*this, scope, node, opset, std::move(values), scope.prefix + name,
                       {scope.origin.empty() ? name : scope.origin});

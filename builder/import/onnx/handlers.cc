@@ -1,0 +1,35 @@
+#include "builder/import/onnx/handlers.h"
+
+#include "builder/import/onnx/importer.h"
+
+namespace kiln::onnx_import {
+namespace {
+
+using Family = std::span<const Handler> (*)();
+constexpr Family kFamilies[] = {
+    activation_handlers, contraction_handlers,   generator_handlers, movement_handlers,
+    pointwise_handlers,  normalization_handlers, reduction_handlers, quantization_handlers,
+};
+
+}  // namespace
+
+const Handler* find_handler(std::string_view domain, std::string_view op_type) {
+  for (const Family family : kFamilies) {
+    for (const Handler& handler : family()) {
+      if (handler.op_type == op_type && handler.domain == domain) return &handler;
+    }
+  }
+  return nullptr;
+}
+
+const BindingHandler* find_binding_handler(std::string_view domain, std::string_view op_type) {
+  if (!domain.empty()) return nullptr;
+  for (const auto& family : {control_flow_handlers(), sequence_handlers()}) {
+    for (const BindingHandler& handler : family) {
+      if (handler.op_type == op_type) return &handler;
+    }
+  }
+  return nullptr;
+}
+
+}  // namespace kiln::onnx_import
