@@ -19,8 +19,7 @@ std::string node_text(const Graph& graph, NodeId id) {
 Result<> check_size(const TensorType& type, const ReferenceOptions& options) {
   if (type.bytes() <= options.max_value_bytes) return Ok();
   return Error{ErrorCode::kOutOfMemory, "a value of type " + to_string(type) + " has " +
-                                            std::to_string(type.bytes()) +
-                                            " bytes, the limit is " +
+                                            std::to_string(type.bytes()) + " bytes, the limit is " +
                                             std::to_string(options.max_value_bytes)};
 }
 
@@ -91,10 +90,9 @@ Result<Tensors> run_loop(const ir::Loop& op, std::span<const HostTensor> inputs,
     for (size_t i = 0; i < scans.size(); ++i) scans[i].push_back(results[carried + 1 + i]);
   }
   if (!scans.empty() && iteration != op.trip_count) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "the loop ended after " + std::to_string(iteration) +
-                     " rounds, its scanned outputs were built for " +
-                     std::to_string(op.trip_count)};
+    return Error{ErrorCode::kInvalidArgument, "the loop ended after " + std::to_string(iteration) +
+                                                  " rounds, its scanned outputs were built for " +
+                                                  std::to_string(op.trip_count)};
   }
   Tensors outputs(state.begin() + 2, state.begin() + 2 + op.carried);
   for (size_t i = 0; i < scans.size(); ++i) {
@@ -107,8 +105,8 @@ Result<Tensors> run_loop(const ir::Loop& op, std::span<const HostTensor> inputs,
 // Values of one run; each is dropped after its last use.
 class Values {
  public:
-  explicit Values(const Graph& graph) : graph_(graph), values_(graph.value_count()),
-                                        left_(graph.value_count()) {
+  explicit Values(const Graph& graph)
+      : graph_(graph), values_(graph.value_count()), left_(graph.value_count()) {
     for (uint32_t i = 0; i < values_.size(); ++i) {
       left_[i] = graph.value(ValueId{i}).uses.size();
     }
@@ -137,16 +135,16 @@ class Values {
 
 Result<> check_inputs(const Graph& graph, std::span<const HostTensor> inputs) {
   if (inputs.size() != graph.inputs().size()) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "found " + std::to_string(inputs.size()) + " inputs, expected " +
-                     std::to_string(graph.inputs().size())};
+    return Error{ErrorCode::kInvalidArgument, "found " + std::to_string(inputs.size()) +
+                                                  " inputs, expected " +
+                                                  std::to_string(graph.inputs().size())};
   }
   for (size_t i = 0; i < inputs.size(); ++i) {
     const ir::Value& expected = graph.value(graph.inputs()[i]);
     if (inputs[i].type != expected.type) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "input '" + expected.name + "' is " + to_string(inputs[i].type) +
-                       ", expected " + to_string(expected.type)};
+      return Error{ErrorCode::kInvalidArgument, "input '" + expected.name + "' is " +
+                                                    to_string(inputs[i].type) + ", expected " +
+                                                    to_string(expected.type)};
     }
   }
   return Ok();
@@ -160,7 +158,8 @@ Result<Tensors> run_reference_op(const ir::Op& op, std::span<const HostTensor> i
   if (const auto operation = ir::operation_of(op)) {
     return run_kernel(*operation, inputs, output_types, options);
   }
-  if (const auto* conditional = std::get_if<ir::If>(&op)) return run_if(*conditional, inputs, options);
+  if (const auto* conditional = std::get_if<ir::If>(&op))
+    return run_if(*conditional, inputs, options);
   if (const auto* loop = std::get_if<ir::Loop>(&op)) {
     return run_loop(*loop, inputs, output_types, options);
   }

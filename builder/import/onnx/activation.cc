@@ -15,7 +15,9 @@ Outputs in_wide(NodeContext& c, Body body) {
   return one(c.cast(body(c.cast(x, compute_dtype(from))), from));
 }
 
-ValueId number(NodeContext& c, ValueId like, double value) { return c.scalar(value, c.dtype(like)); }
+ValueId number(NodeContext& c, ValueId like, double value) {
+  return c.scalar(value, c.dtype(like));
+}
 
 ValueId negative(NodeContext& c, ValueId x) {
   return c.apply(ScalarFn::kLess, {x, number(c, x, 0)});
@@ -23,7 +25,8 @@ ValueId negative(NodeContext& c, ValueId x) {
 
 // log(1 + exp(x)) without overflow.
 ValueId softplus(NodeContext& c, ValueId x) {
-  const ValueId decay = c.apply(ScalarFn::kExp, {c.apply(ScalarFn::kNeg, {c.apply(ScalarFn::kAbs, {x})})});
+  const ValueId decay =
+      c.apply(ScalarFn::kExp, {c.apply(ScalarFn::kNeg, {c.apply(ScalarFn::kAbs, {x})})});
   const ValueId tail = c.apply(ScalarFn::kLog, {c.add(decay, number(c, x, 1))});
   return c.add(c.apply(ScalarFn::kMax, {x, number(c, x, 0)}), tail);
 }
@@ -40,8 +43,8 @@ ValueId gelu_erf(NodeContext& c, ValueId x) {
 
 ValueId gelu_tanh(NodeContext& c, ValueId x) {
   const ValueId cube = c.mul(x, c.mul(x, x));
-  const ValueId inner = c.mul(c.add(x, c.mul(cube, number(c, x, 0.044715))),
-                              number(c, x, std::sqrt(2.0 / M_PI)));
+  const ValueId inner =
+      c.mul(c.add(x, c.mul(cube, number(c, x, 0.044715))), number(c, x, std::sqrt(2.0 / M_PI)));
   const ValueId tanh = c.apply(ScalarFn::kTanh, {inner});
   return c.mul(c.mul(x, c.add(tanh, number(c, x, 1))), number(c, x, 0.5));
 }
@@ -53,9 +56,8 @@ Outputs relu(NodeContext& c) {
 
 Outputs leaky_relu(NodeContext& c) {
   const double alpha = c.get_float("alpha", 0.01);
-  return in_wide(c, [&](ValueId x) {
-    return c.where(negative(c, x), c.mul(x, number(c, x, alpha)), x);
-  });
+  return in_wide(
+      c, [&](ValueId x) { return c.where(negative(c, x), c.mul(x, number(c, x, alpha)), x); });
 }
 
 // The slope broadcasts to the input, never the other way.
@@ -86,8 +88,8 @@ Outputs selu(NodeContext& c) {
   const double alpha = c.get_float("alpha", 1.67326319217681884765625);
   const double gamma = c.get_float("gamma", 1.05070102214813232421875);
   return in_wide(c, [&](ValueId x) {
-    const ValueId curve = c.sub(c.mul(c.apply(ScalarFn::kExp, {x}), number(c, x, alpha)),
-                                number(c, x, alpha));
+    const ValueId curve =
+        c.sub(c.mul(c.apply(ScalarFn::kExp, {x}), number(c, x, alpha)), number(c, x, alpha));
     const ValueId positive = c.apply(ScalarFn::kGreater, {x, number(c, x, 0)});
     return c.mul(c.where(positive, x, curve), number(c, x, gamma));
   });
@@ -120,15 +122,13 @@ Outputs softplus_op(NodeContext& c) {
 }
 
 Outputs softsign(NodeContext& c) {
-  return in_wide(c, [&](ValueId x) {
-    return c.div(x, c.add(c.apply(ScalarFn::kAbs, {x}), number(c, x, 1)));
-  });
+  return in_wide(
+      c, [&](ValueId x) { return c.div(x, c.add(c.apply(ScalarFn::kAbs, {x}), number(c, x, 1))); });
 }
 
 Outputs mish(NodeContext& c) {
-  return in_wide(c, [&](ValueId x) {
-    return c.mul(x, c.apply(ScalarFn::kTanh, {softplus(c, x)}));
-  });
+  return in_wide(c,
+                 [&](ValueId x) { return c.mul(x, c.apply(ScalarFn::kTanh, {softplus(c, x)})); });
 }
 
 Outputs thresholded_relu(NodeContext& c) {
@@ -157,9 +157,8 @@ Outputs gelu(NodeContext& c) {
   if (approximate != "none" && approximate != "tanh") {
     return c.fail("approximate is '" + approximate + "', expected none or tanh");
   }
-  return in_wide(c, [&](ValueId x) {
-    return approximate == "tanh" ? gelu_tanh(c, x) : gelu_erf(c, x);
-  });
+  return in_wide(
+      c, [&](ValueId x) { return approximate == "tanh" ? gelu_tanh(c, x) : gelu_erf(c, x); });
 }
 
 ValueId biased(NodeContext& c, ValueId x) {

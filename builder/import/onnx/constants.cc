@@ -60,8 +60,8 @@ double float16(uint16_t bits) {
   const int exponent = (bits >> 10) & 31, mantissa = bits & 1023;
   const double sign = bits & 0x8000 ? -1.0 : 1.0;
   if (exponent == 31) return mantissa ? std::nan("") : sign * INFINITY;
-  return sign * (exponent == 0 ? std::ldexp(mantissa, -24)
-                               : std::ldexp(mantissa + 1024, exponent - 25));
+  return sign *
+         (exponent == 0 ? std::ldexp(mantissa, -24) : std::ldexp(mantissa + 1024, exponent - 25));
 }
 
 template <class T>
@@ -79,36 +79,54 @@ int64_t load_nibble(const std::byte* data, size_t i, bool is_signed) {
 
 double float_element(DType dtype, const std::byte* data, size_t i) {
   switch (dtype) {
-    case DType::kF64: return load<double>(data, i);
-    case DType::kF16: return float16(load<uint16_t>(data, i));
-    case DType::kBF16: return std::bit_cast<float>(uint32_t{load<uint16_t>(data, i)} << 16);
-    case DType::kF8E4M3FN: return float8(load<uint8_t>(data, i), 4, 7, false, false);
-    case DType::kF8E4M3FNUZ: return float8(load<uint8_t>(data, i), 4, 8, true, false);
-    case DType::kF8E5M2: return float8(load<uint8_t>(data, i), 5, 15, false, true);
-    case DType::kF8E5M2FNUZ: return float8(load<uint8_t>(data, i), 5, 16, true, false);
-    default: return load<float>(data, i);
+    case DType::kF64:
+      return load<double>(data, i);
+    case DType::kF16:
+      return float16(load<uint16_t>(data, i));
+    case DType::kBF16:
+      return std::bit_cast<float>(uint32_t{load<uint16_t>(data, i)} << 16);
+    case DType::kF8E4M3FN:
+      return float8(load<uint8_t>(data, i), 4, 7, false, false);
+    case DType::kF8E4M3FNUZ:
+      return float8(load<uint8_t>(data, i), 4, 8, true, false);
+    case DType::kF8E5M2:
+      return float8(load<uint8_t>(data, i), 5, 15, false, true);
+    case DType::kF8E5M2FNUZ:
+      return float8(load<uint8_t>(data, i), 5, 16, true, false);
+    default:
+      return load<float>(data, i);
   }
 }
 
 int64_t int_element(DType dtype, const std::byte* data, size_t i) {
   switch (dtype) {
-    case DType::kI8: return load<int8_t>(data, i);
-    case DType::kI16: return load<int16_t>(data, i);
-    case DType::kI32: return load<int32_t>(data, i);
-    case DType::kU16: return load<uint16_t>(data, i);
-    case DType::kU32: return load<uint32_t>(data, i);
+    case DType::kI8:
+      return load<int8_t>(data, i);
+    case DType::kI16:
+      return load<int16_t>(data, i);
+    case DType::kI32:
+      return load<int32_t>(data, i);
+    case DType::kU16:
+      return load<uint16_t>(data, i);
+    case DType::kU32:
+      return load<uint32_t>(data, i);
     case DType::kI64:
-    case DType::kU64: return load<int64_t>(data, i);
-    case DType::kI4: return load_nibble(data, i, true);
-    case DType::kU4: return load_nibble(data, i, false);
-    default: return load<uint8_t>(data, i);  // u8 and bool
+    case DType::kU64:
+      return load<int64_t>(data, i);
+    case DType::kI4:
+      return load_nibble(data, i, true);
+    case DType::kU4:
+      return load_nibble(data, i, false);
+    default:
+      return load<uint8_t>(data, i);  // u8 and bool
   }
 }
 
 }  // namespace
 
 std::optional<HostTensor> Constants::find(const Graph& graph, ValueId value) {
-  if (graph.value(value).constant) return HostTensor{graph.type(value), *graph.value(value).constant};
+  if (graph.value(value).constant)
+    return HostTensor{graph.type(value), *graph.value(value).constant};
   if (const auto it = known_.find({&graph, value}); it != known_.end()) return it->second;
   const auto order = producers(graph, value);
   if (!order) return std::nullopt;

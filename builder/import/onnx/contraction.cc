@@ -45,8 +45,8 @@ Outputs gemm(NodeContext& c) {
     return c.fail("inputs are " + to_string(c.type(operands[0])) + " and " +
                   to_string(c.type(operands[1])) + ", expected rank 2");
   }
-  const ValueId product = c.matmul(operands[0], operands[1], c.get_int("transA", 0) != 0,
-                                   c.get_int("transB", 0) != 0);
+  const ValueId product =
+      c.matmul(operands[0], operands[1], c.get_int("transA", 0) != 0, c.get_int("transB", 0) != 0);
   const ValueId result = scaled(c, product, c.get_float("alpha", 1.0));
   if (!c.has(2)) return one(result);
   const ValueId addend = scaled(c, c.input(2), c.get_float("beta", 1.0));
@@ -175,11 +175,8 @@ Outputs conv_transpose(NodeContext& c) {
 }
 
 constexpr Handler kHandlers[] = {
-    {"", "Conv", conv},
-    {"", "ConvTranspose", conv_transpose},
-    {"", "Gemm", gemm},
-    {"", "MatMul", matmul},
-    {"com.microsoft", "FusedMatMul", fused_matmul},
+    {"", "Conv", conv},     {"", "ConvTranspose", conv_transpose},          {"", "Gemm", gemm},
+    {"", "MatMul", matmul}, {"com.microsoft", "FusedMatMul", fused_matmul},
 };
 
 }  // namespace

@@ -107,8 +107,8 @@ Bindings import_if(NodeContext& c, std::span<const Binding>) {
 
 struct LoopNode {
   const onnx::Graph* body = nullptr;
-  ValueId trip_count = kNoValue;   // kNoValue: no bound
-  ValueId condition = kNoValue;    // kNoValue: true
+  ValueId trip_count = kNoValue;  // kNoValue: no bound
+  ValueId condition = kNoValue;   // kNoValue: true
   std::vector<Binding> carried;
   size_t scans = 0;
 };
@@ -216,8 +216,9 @@ Bindings runtime_loop(NodeContext& c, const LoopNode& loop, std::optional<int64_
       if (value != kNoValue) deciding.push_back(value);
     }
     need_inputs_behind(c, deciding);
-    return c.unsupported("the number of rounds gives the length of a scanned output and is not "
-                         "known when building; fix the values of the inputs it depends on");
+    return c.unsupported(
+        "the number of rounds gives the length of a scanned output and is not "
+        "known when building; fix the values of the inputs it depends on");
   }
   if (body.graph->type(condition) != TensorType{DType::kBool, {}}) {
     return c.unsupported("the body's condition is " + to_string(body.graph->type(condition)) +
@@ -265,7 +266,8 @@ Result<ScanNode> read_scan(NodeContext& c) {
   if (!scan.body || scanned < 1 || scanned > static_cast<int64_t>(c.input_count())) {
     return c.fail("body is missing, or num_scan_inputs is " + std::to_string(scanned));
   }
-  if (c.opset() < 9) return c.unsupported("Scan of operator set 8 is not supported; use 9 or newer");
+  if (c.opset() < 9)
+    return c.unsupported("Scan of operator set 8 is not supported; use 9 or newer");
   scan.scanned = static_cast<size_t>(scanned);
   scan.states = c.input_count() - scan.scanned;
   if (scan.body->inputs.size() != c.input_count() || scan.body->outputs.size() < scan.states) {

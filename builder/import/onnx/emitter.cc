@@ -35,7 +35,9 @@ DType compute_dtype(DType dtype) {
 
 Emitter::Emitter(ir::Graph& graph, Constants& constants, std::string name,
                  std::vector<std::string> origins)
-    : graph_(&graph), constants_(&constants), name_(std::move(name)),
+    : graph_(&graph),
+      constants_(&constants),
+      name_(std::move(name)),
       origins_(std::move(origins)) {}
 
 const TensorType& Emitter::type(ValueId value) const {

@@ -33,7 +33,9 @@ class Emitter {
 
   // Remembers the first failure, and returns it for `return c.fail(...)`.
   Error fail(std::string message, ErrorCode code = ErrorCode::kInvalidArgument);
-  Error unsupported(std::string message) { return fail(std::move(message), ErrorCode::kUnsupported); }
+  Error unsupported(std::string message) {
+    return fail(std::move(message), ErrorCode::kUnsupported);
+  }
   bool failed() const { return error_.has_value(); }
   const std::optional<Error>& error() const { return error_; }
 
@@ -43,8 +45,8 @@ class Emitter {
   std::vector<ValueId> opaque(Operation operation, std::vector<ValueId> inputs);
 
   ValueId constant(TensorType type, SharedBytes bytes);
-  ValueId scalar(double value, DType dtype);   // rank 0, rounded to dtype
-  ValueId scalar_int(int64_t value, DType dtype);  // rank 0, wraps like Cast
+  ValueId scalar(double value, DType dtype);         // rank 0, rounded to dtype
+  ValueId scalar_int(int64_t value, DType dtype);    // rank 0, wraps like Cast
   ValueId ints(const std::vector<int64_t>& values);  // i64[n]
   // `shape` filled with one value: a Broadcast, whatever its size.
   ValueId filled(double value, const TensorType& type);

@@ -54,15 +54,15 @@ Outputs constant_of_shape(NodeContext& c) {
 Outputs shape(NodeContext& c) {
   const Shape& shape = c.input_type(0).shape;
   const auto rank = static_cast<int64_t>(shape.size());
-  const auto clamp = [rank](int64_t i) { return std::clamp(i < 0 ? i + rank : i, int64_t{0}, rank); };
+  const auto clamp = [rank](int64_t i) {
+    return std::clamp(i < 0 ? i + rank : i, int64_t{0}, rank);
+  };
   const int64_t start = clamp(c.get_int("start", 0));
   const int64_t end = std::max(start, clamp(c.get_int("end", rank)));
   return one(c.ints({shape.begin() + start, shape.begin() + end}));
 }
 
-Outputs size(NodeContext& c) {
-  return one(c.reshape(c.ints({c.input_type(0).elements()}), {}));
-}
+Outputs size(NodeContext& c) { return one(c.reshape(c.ints({c.input_type(0).elements()}), {})); }
 
 template <class T>
 std::vector<T> arithmetic_sequence(T start, T delta, int64_t count) {
@@ -85,8 +85,8 @@ Outputs range(NodeContext& c) {
     if (parameters[2] == 0) return c.fail("delta is 0");
     count = std::max(0.0, std::ceil((parameters[1] - parameters[0]) / parameters[2]));
     if (!(count <= static_cast<double>(kMaxGenerated))) return c.fail("the range is too long");
-    const auto values = arithmetic_sequence(parameters[0], parameters[2],
-                                            static_cast<int64_t>(count));
+    const auto values =
+        arithmetic_sequence(parameters[0], parameters[2], static_cast<int64_t>(count));
     return one(c.cast(numbers(c, values, {static_cast<int64_t>(count)}, DType::kF64), dtype));
   }
   int64_t parameters[3];

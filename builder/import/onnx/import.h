@@ -1,5 +1,6 @@
-// ONNX model + shape point -> ir::Graph. Every extent becomes a number, shape arithmetic disappears,
-// older operator sets and composite operators are normalised: passes see the closed set of ir/op.h.
+// ONNX model + shape point -> ir::Graph. Every extent becomes a number, shape arithmetic
+// disappears, older operator sets and composite operators are normalised: passes see the closed set
+// of ir/op.h.
 #pragma once
 #include <string>
 #include <vector>

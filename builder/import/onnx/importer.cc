@@ -27,15 +27,15 @@ Result<> check_schema(const onnx::Node& node, const onnx::SchemaInfo& schema) {
   const auto inputs = static_cast<int64_t>(node.inputs.size());
   const auto outputs = static_cast<int64_t>(node.outputs.size());
   if (inputs < schema.min_inputs || inputs > schema.max_inputs) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "found " + std::to_string(inputs) + " inputs, expected " +
-                     std::to_string(schema.min_inputs) + " to " +
-                     std::to_string(schema.max_inputs)};
+    return Error{ErrorCode::kInvalidArgument, "found " + std::to_string(inputs) +
+                                                  " inputs, expected " +
+                                                  std::to_string(schema.min_inputs) + " to " +
+                                                  std::to_string(schema.max_inputs)};
   }
   if (outputs > schema.max_outputs) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "found " + std::to_string(outputs) + " outputs, expected at most " +
-                     std::to_string(schema.max_outputs)};
+    return Error{ErrorCode::kInvalidArgument, "found " + std::to_string(outputs) +
+                                                  " outputs, expected at most " +
+                                                  std::to_string(schema.max_outputs)};
   }
   for (const onnx::AttributeInfo& attribute : schema.attributes) {
     if (attribute.required && !onnx::find_attribute(node, attribute.name)) {
@@ -134,9 +134,9 @@ Result<> Importer::bind_inputs(Scope& scope) {
     }
     const auto shape = point_.inputs.find(input.name);
     if (shape == point_.inputs.end() || !checked_element_count(shape->second)) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "shape point '" + point_.name + "' has no shape for input '" + input.name +
-                       "'; give it with --shapes"};
+      return Error{ErrorCode::kInvalidArgument, "shape point '" + point_.name +
+                                                    "' has no shape for input '" + input.name +
+                                                    "'; give it with --shapes"};
     }
     const TensorType type{*input.dtype, shape->second};
     const ValueId value = graph_.add_input(input.name, type);
@@ -144,9 +144,9 @@ Result<> Importer::bind_inputs(Scope& scope) {
     const auto fixed = point_.fixed_values.find(input.name);
     if (fixed == point_.fixed_values.end()) continue;
     if (fixed->second.type != type) {
-      return Error{ErrorCode::kInvalidArgument,
-                   "the fixed value of input '" + input.name + "' is " +
-                       to_string(fixed->second.type) + ", expected " + to_string(type)};
+      return Error{ErrorCode::kInvalidArgument, "the fixed value of input '" + input.name +
+                                                    "' is " + to_string(fixed->second.type) +
+                                                    ", expected " + to_string(type)};
     }
     auto bytes = SharedBytes::take(fixed->second.bytes);
     scope.names[input.name] =
@@ -168,8 +168,8 @@ void Importer::import_main_nodes(Scope& scope) {
   for (const onnx::Node& node : model_.graph.nodes) {
     auto result = import_node(node, scope);
     if (!result.ok()) {
-      problems_.push_back({label(node), node.op_type,
-                           std::move(result).error().context(onnx::describe(node))});
+      problems_.push_back(
+          {label(node), node.op_type, std::move(result).error().context(onnx::describe(node))});
     }
     for (const std::string& output : node.outputs) scope.names.try_emplace(output);  // kUnknown
   }
@@ -184,15 +184,15 @@ Result<> Importer::bind_outputs(Scope& scope) {
       return Error{ErrorCode::kCorruptData, "nothing makes the output '" + outputs[i].name + "'"};
     }
     if (binding->kind != Binding::Kind::kTensor) {
-      return Error{ErrorCode::kUnsupported, "output '" + outputs[i].name +
-                                                "' is a sequence or optional, expected a tensor"};
+      return Error{ErrorCode::kUnsupported,
+                   "output '" + outputs[i].name + "' is a sequence or optional, expected a tensor"};
     }
     const DType dtype = graph_.type(binding->value).dtype;
     if (outputs[i].dtype && *outputs[i].dtype != dtype) {
-      return Error{ErrorCode::kCorruptData,
-                   "output '" + outputs[i].name + "' is declared " +
-                       std::string(to_string(*outputs[i].dtype)) + ", its node makes " +
-                       std::string(to_string(dtype))};
+      return Error{ErrorCode::kCorruptData, "output '" + outputs[i].name + "' is declared " +
+                                                std::string(to_string(*outputs[i].dtype)) +
+                                                ", its node makes " +
+                                                std::string(to_string(dtype))};
     }
     graph_.mark_output(binding->value);
     graph_.set_output_name(graph_.outputs().size() - 1, outputs[i].name);
@@ -245,8 +245,8 @@ Result<> Importer::import_node(const onnx::Node& written, Scope& scope) {
 Result<int64_t> Importer::opset_of(const onnx::Node& node, const Scope& scope) const {
   const auto it = scope.opsets->find(node.domain);
   if (it != scope.opsets->end()) return it->second;
-  return Error{ErrorCode::kCorruptData, "domain '" + node.domain +
-                                            "' is not among the model's imported operator sets"};
+  return Error{ErrorCode::kCorruptData,
+               "domain '" + node.domain + "' is not among the model's imported operator sets"};
 }
 
 const onnx::Function* Importer::find_function(const onnx::Node& node) const {
@@ -413,8 +413,7 @@ void Importer::need_values(const Scope& scope, const std::vector<std::string>& n
   for (const Capture& capture : owner->captures) {
     const std::string& name = owner->graph->value(capture.inner).name;
     if (std::count(names.begin(), names.end(), name) == 0) continue;
-    need_values(*outer_of(owner),
-                Constants::inputs_behind(*outer_of(owner)->graph, capture.outer));
+    need_values(*outer_of(owner), Constants::inputs_behind(*outer_of(owner)->graph, capture.outer));
   }
 }
 

@@ -1,4 +1,5 @@
-// Importer: one import of one model at one shape point. Private to this folder; import.h is the door.
+// Importer: one import of one model at one shape point. Private to this folder; import.h is the
+// door.
 #pragma once
 #include <map>
 #include <span>

@@ -27,8 +27,9 @@ Result<Shape> resolve_shape(NodeContext& c, const Shape& from, Shape target, boo
   for (auto extent = target.begin(); extent != target.end(); ++extent) {
     const auto i = static_cast<size_t>(extent - target.begin());
     if (*extent == 0 && !allow_zero) {
-      if (i >= from.size()) return c.fail("shape copies axis " + number(extent - target.begin()) +
-                                          " of an input of rank " + number(int64_t(from.size())));
+      if (i >= from.size())
+        return c.fail("shape copies axis " + number(extent - target.begin()) +
+                      " of an input of rank " + number(int64_t(from.size())));
       *extent = from[i];
     }
     if (*extent < -1) return c.fail("shape has the extent " + number(*extent));
@@ -111,8 +112,8 @@ Outputs tile(NodeContext& c) {
   KILN_ASSIGN_OR_RETURN(const auto repeats, c.known_ints(1, "repeats"));
   const Shape shape = c.input_type(0).shape;
   if (repeats.size() != shape.size()) {
-    return c.fail("repeats has " + number(int64_t(repeats.size())) + " entries, the input's rank is " +
-                  number(int64_t(shape.size())));
+    return c.fail("repeats has " + number(int64_t(repeats.size())) +
+                  " entries, the input's rank is " + number(int64_t(shape.size())));
   }
   Shape split, repeated, merged;
   for (size_t i = 0; i < shape.size(); ++i) {
@@ -124,7 +125,8 @@ Outputs tile(NodeContext& c) {
     split.push_back(shape[i]);
     repeated.push_back(shape[i]);
     int64_t extent = 0;
-    if (__builtin_mul_overflow(repeats[i], shape[i], &extent)) return c.fail("repeats is too large");
+    if (__builtin_mul_overflow(repeats[i], shape[i], &extent))
+      return c.fail("repeats is too large");
     merged.push_back(extent);
   }
   return one(c.reshape(c.broadcast(c.reshape(c.input(0), split), repeated), merged));
@@ -322,8 +324,7 @@ Outputs pad(NodeContext& c) {
       return c.fail("pads of axis " + number(axis) + " are " + number(before) + " and " +
                     number(after) + " for the extent " + number(extent));
     }
-    KILN_ASSIGN_OR_RETURN(const auto positions,
-                          padded_positions(c, mode, extent, before, size));
+    KILN_ASSIGN_OR_RETURN(const auto positions, padded_positions(c, mode, extent, before, size));
     x = c.gather(x, c.ints(positions), axis);
   }
   return one(x);

@@ -25,7 +25,10 @@ NodeContext::NodeContext(Importer& importer, Scope& scope, const onnx::Node& nod
                          std::vector<std::optional<ValueId>> inputs, std::string name,
                          std::vector<std::string> origins)
     : Emitter(*scope.graph, importer.constants(), std::move(name), std::move(origins)),
-      importer_(&importer), scope_(&scope), node_(&node), opset_(opset),
+      importer_(&importer),
+      scope_(&scope),
+      node_(&node),
+      opset_(opset),
       inputs_(std::move(inputs)) {}
 
 size_t NodeContext::output_count() const { return node_->outputs.size(); }
@@ -160,8 +163,7 @@ Result<int64_t> NodeContext::normalise_axis(int64_t axis, int64_t rank) {
   return fail("axis " + std::to_string(axis) + " is outside of rank " + std::to_string(rank));
 }
 
-Result<std::vector<int64_t>> NodeContext::normalise_axes(std::vector<int64_t> axes,
-                                                         int64_t rank) {
+Result<std::vector<int64_t>> NodeContext::normalise_axes(std::vector<int64_t> axes, int64_t rank) {
   for (int64_t& axis : axes) {
     KILN_ASSIGN_OR_RETURN(axis, normalise_axis(axis, rank));
   }

@@ -110,8 +110,8 @@ Outputs batch_norm(NodeContext& c) {
   if (c.get_int("training_mode", 0) != 0) return batch_norm_training(c, x, wide);
   if (c.opset() < 9 && c.get_int("spatial", 1) == 0) return c.unsupported("spatial is 0");
   const ValueId variance = c.cast(c.input(4), wide), mean = c.cast(c.input(3), wide);
-  const ValueId deviation = c.apply(
-      ScalarFn::kSqrt, {c.add(variance, c.scalar(c.get_float("epsilon", 1e-5), wide))});
+  const ValueId deviation =
+      c.apply(ScalarFn::kSqrt, {c.add(variance, c.scalar(c.get_float("epsilon", 1e-5), wide))});
   const ValueId scale = c.div(c.cast(c.input(1), wide), deviation);
   const ValueId shift = c.sub(c.cast(c.input(2), wide), c.mul(mean, scale));
   const ValueId scaled = c.mul(c.cast(x, wide), per_channel(c, scale, rank, wide));
@@ -136,8 +136,8 @@ Outputs group_norm(NodeContext& c) {
   const Shape shape = c.shape(x);
   const int64_t groups = c.get_int("num_groups", 0);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0) {
-    return c.fail("num_groups is " + std::to_string(groups) + ", input is " +
-                  to_string(c.type(x)) + ", expected a divisor of the channels");
+    return c.fail("num_groups is " + std::to_string(groups) + ", input is " + to_string(c.type(x)) +
+                  ", expected a divisor of the channels");
   }
   const DType from = c.dtype(x), wide = compute_dtype(from);
   const int64_t per_group = shape[1] / groups;
@@ -159,8 +159,8 @@ Outputs layer_norm(NodeContext& c) {
   const ValueId x = c.input(0);
   KILN_ASSIGN_OR_RETURN(const int64_t axis, c.axis("axis", -1, c.rank(x)));
   const DType from = c.dtype(x), wide = compute_dtype(from);
-  const Normalised n = normalise(c, c.cast(x, wide), axes_between(axis, c.rank(x)),
-                                 c.get_float("epsilon", 1e-5));
+  const Normalised n =
+      normalise(c, c.cast(x, wide), axes_between(axis, c.rank(x)), c.get_float("epsilon", 1e-5));
   const ValueId y = affine(c, n.value, c.input(1), optional_input(c, 2));
   return std::vector<ValueId>{c.cast(y, from), n.mean, n.inverse_deviation};
 }
@@ -184,7 +184,8 @@ Outputs skip_norm(NodeContext& c, bool rms) {
   if (c.has(bias)) sum = c.add(sum, c.cast(c.input(bias), wide));
   const double epsilon = c.get_float("epsilon", 1e-12);
   const std::vector<int64_t> last{c.rank(x) - 1};
-  const Normalised n = rms ? rms_normalise(c, sum, last, epsilon) : normalise(c, sum, last, epsilon);
+  const Normalised n =
+      rms ? rms_normalise(c, sum, last, epsilon) : normalise(c, sum, last, epsilon);
   const ValueId y = affine(c, n.value, c.input(2), rms ? kNoValue : optional_input(c, 3));
   const ValueId mean = rms ? n.inverse_deviation : n.mean;
   return std::vector<ValueId>{c.cast(y, from), mean, n.inverse_deviation, c.cast(sum, from)};
@@ -211,8 +212,8 @@ Outputs lp_norm(NodeContext& c) {
 
 Outputs mean_variance_norm(NodeContext& c) {
   const ValueId input = c.input(0);
-  std::vector<int64_t> axes = c.has_attribute("axes") ? c.get_ints("axes")
-                                                      : std::vector<int64_t>{0, 2, 3};
+  std::vector<int64_t> axes =
+      c.has_attribute("axes") ? c.get_ints("axes") : std::vector<int64_t>{0, 2, 3};
   KILN_ASSIGN_OR_RETURN(axes, c.normalise_axes(std::move(axes), c.rank(input)));
   const DType from = c.dtype(input);
   const ValueId x = c.cast(input, compute_dtype(from));

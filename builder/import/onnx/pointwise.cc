@@ -39,17 +39,15 @@ Outputs mean(NodeContext& c) {
   return one(c.cast(c.div(sum, c.scalar(static_cast<double>(values.size()), wide)), from));
 }
 
-Outputs pow(NodeContext& c) {
-  return one(c.apply(ScalarFn::kPow, {c.input(0), c.input(1)}));
-}
+Outputs pow(NodeContext& c) { return one(c.apply(ScalarFn::kPow, {c.input(0), c.input(1)})); }
 
 Outputs mod(NodeContext& c) {
   const std::vector<ValueId> arguments{c.input(0), c.input(1)};
   KILN_RETURN_IF_ERROR(c.require_same_dtype(arguments));
   const bool c_style = c.get_int("fmod", 0) != 0;
   if (!c_style && !c.failed() && is_float(c.dtype(arguments[0]))) {
-    return c.fail("fmod is 0 and the inputs are " +
-                  std::string(to_string(c.dtype(arguments[0]))) + "; ONNX wants fmod 1 for floats");
+    return c.fail("fmod is 0 and the inputs are " + std::string(to_string(c.dtype(arguments[0]))) +
+                  "; ONNX wants fmod 1 for floats");
   }
   return one(c.apply(c_style ? ScalarFn::kFmod : ScalarFn::kMod, arguments));
 }
@@ -75,8 +73,8 @@ Outputs is_inf(NodeContext& c) {
   if (!negative && !positive) return one(c.filled(0, {DType::kBool, c.shape(x)}));
   if (!negative) return one(c.apply(ScalarFn::kIsPosInf, {x}));
   if (!positive) return one(c.apply(ScalarFn::kIsNegInf, {x}));
-  return one(c.apply(ScalarFn::kOr, {c.apply(ScalarFn::kIsPosInf, {x}),
-                                     c.apply(ScalarFn::kIsNegInf, {x})}));
+  return one(c.apply(ScalarFn::kOr,
+                     {c.apply(ScalarFn::kIsPosInf, {x}), c.apply(ScalarFn::kIsNegInf, {x})}));
 }
 
 // The bounds are attributes before opset 11, optional inputs since. With min > max all is max.

@@ -16,13 +16,20 @@ struct Range {
 
 std::optional<Range> integer_range(DType dtype) {
   switch (dtype) {
-    case DType::kU4: return Range{0, 15};
-    case DType::kI4: return Range{-8, 7};
-    case DType::kU8: return Range{0, 255};
-    case DType::kI8: return Range{-128, 127};
-    case DType::kU16: return Range{0, 65535};
-    case DType::kI16: return Range{-32768, 32767};
-    default: return std::nullopt;
+    case DType::kU4:
+      return Range{0, 15};
+    case DType::kI4:
+      return Range{-8, 7};
+    case DType::kU8:
+      return Range{0, 255};
+    case DType::kI8:
+      return Range{-128, 127};
+    case DType::kU16:
+      return Range{0, 65535};
+    case DType::kI16:
+      return Range{-32768, 32767};
+    default:
+      return std::nullopt;
   }
 }
 
@@ -98,8 +105,8 @@ Outputs quantize(NodeContext& c) {
   DType to = zero_point == kNoValue ? DType::kU8 : c.dtype(zero_point);
   if (c.get_int("output_dtype", 0) != 0) to = c.get_dtype("output_dtype", to);
   const ValueId quotient = c.div(c.cast(x, DType::kF32), c.cast(scale, DType::kF32));
-  KILN_ASSIGN_OR_RETURN(const ValueId y, to_quantised(c, quotient, zero_point, to,
-                                                      c.get_int("saturate", 1) != 0));
+  KILN_ASSIGN_OR_RETURN(const ValueId y,
+                        to_quantised(c, quotient, zero_point, to, c.get_int("saturate", 1) != 0));
   return one(y);
 }
 
@@ -125,12 +132,13 @@ Outputs dequantize(NodeContext& c) {
   }
   DType to = c.dtype(scale);
   if (c.get_int("output_dtype", 0) != 0) to = c.get_dtype("output_dtype", to);
-  const ValueId y = c.mul(c.cast(centred(c, x, zero_point), DType::kF32),
-                          c.cast(scale, DType::kF32));
+  const ValueId y =
+      c.mul(c.cast(centred(c, x, zero_point), DType::kF32), c.cast(scale, DType::kF32));
   return one(c.cast(y, to));
 }
 
-// A zero point of `a` is a scalar or one a row, of `b` a scalar or one a column; N-d ones broadcast.
+// A zero point of `a` is a scalar or one a row, of `b` a scalar or one a column; N-d ones
+// broadcast.
 ValueId matrix_parameter(NodeContext& c, size_t i, bool rows) {
   if (!c.has(i)) return kNoValue;
   const Shape& shape = c.input_type(i).shape;
@@ -204,7 +212,8 @@ Outputs qlinear_conv(NodeContext& c) {
   const ValueId bias = c.has(8) ? c.input(8) : kNoValue;
   KILN_ASSIGN_OR_RETURN(const ValueId sum, integer_conv(c, x, w, bias));
   const ValueId w_scale = weight_parameter(c, c.input(4), rank, 1);
-  const ValueId factor = c.div(c.mul(c.reshape(c.input(1), {}), w_scale), c.reshape(c.input(6), {}));
+  const ValueId factor =
+      c.div(c.mul(c.reshape(c.input(1), {}), w_scale), c.reshape(c.input(6), {}));
   const ValueId product = c.mul(c.cast(sum, DType::kF32), factor);
   KILN_ASSIGN_OR_RETURN(const ValueId y, to_quantised(c, product, c.reshape(c.input(7), {}),
                                                       c.input_type(7).dtype, true));

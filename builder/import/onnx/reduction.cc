@@ -59,15 +59,13 @@ Outputs reduce_prod(NodeContext& c) {
 }
 
 Outputs reduce_mean(NodeContext& c) {
-  return reduction(c, [&](ValueId x, const Axes& axes) {
-    return c.mean(x, axes.axes, axes.keep_dims);
-  });
+  return reduction(
+      c, [&](ValueId x, const Axes& axes) { return c.mean(x, axes.axes, axes.keep_dims); });
 }
 
 Outputs reduce_l1(NodeContext& c) {
-  return reduction(c, [&](ValueId x, const Axes& axes) {
-    return sum(c, c.apply(ScalarFn::kAbs, {x}), axes);
-  });
+  return reduction(
+      c, [&](ValueId x, const Axes& axes) { return sum(c, c.apply(ScalarFn::kAbs, {x}), axes); });
 }
 
 // Square roots of integers go through f64.
@@ -100,7 +98,8 @@ Outputs reduce_log_sum_exp(NodeContext& c) {
                                                      c.apply(ScalarFn::kIsNegInf, {largest})});
     const ValueId shift = c.where(infinite, c.scalar(0, wide), largest);
     const ValueId powers = c.apply(ScalarFn::kExp, {c.sub(x, shift)});
-    const ValueId log = c.apply(ScalarFn::kLog, {c.reduce(ReduceFn::kSum, powers, axes.axes, true)});
+    const ValueId log =
+        c.apply(ScalarFn::kLog, {c.reduce(ReduceFn::kSum, powers, axes.axes, true)});
     const ValueId kept = c.add(log, shift);
     return c.cast(axes.keep_dims ? kept : c.squeeze(kept, axes.axes), from);
   });

@@ -51,9 +51,9 @@ struct Scope {
   // Attributes of the function call that this scope is the body of; null outside of functions.
   const std::map<std::string, onnx::Attribute>* attributes = nullptr;
   const std::map<std::string, int64_t>* opsets = nullptr;
-  std::string prefix;   // of node and value names: the function calls around
-  std::string origin;   // the model's node that this comes from; empty: each node is its own
-  int depth = 0;        // of function calls and bodies
+  std::string prefix;  // of node and value names: the function calls around
+  std::string origin;  // the model's node that this comes from; empty: each node is its own
+  int depth = 0;       // of function calls and bodies
 };
 
 // Looks a name up here and outwards. A tensor of an outer graph becomes an input of this scope's

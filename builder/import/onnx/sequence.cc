@@ -28,7 +28,9 @@ Bindings construct(NodeContext&, std::span<const Binding> inputs) {
   return one_binding(Binding::sequence({inputs.begin(), inputs.end()}));
 }
 
-Bindings empty(NodeContext&, std::span<const Binding>) { return one_binding(Binding::sequence({})); }
+Bindings empty(NodeContext&, std::span<const Binding>) {
+  return one_binding(Binding::sequence({}));
+}
 
 Bindings insert(NodeContext& c, std::span<const Binding> inputs) {
   KILN_ASSIGN_OR_RETURN(auto list, elements(c, inputs, 0));
@@ -58,8 +60,7 @@ Bindings element_at(NodeContext& c, std::span<const Binding> inputs) {
 
 Bindings length(NodeContext& c, std::span<const Binding> inputs) {
   KILN_ASSIGN_OR_RETURN(const auto list, elements(c, inputs, 0));
-  return one_binding(
-      Binding::tensor(c.scalar_int(static_cast<int64_t>(list.size()), DType::kI64)));
+  return one_binding(Binding::tensor(c.scalar_int(static_cast<int64_t>(list.size()), DType::kI64)));
 }
 
 // Sizes of the pieces: given one by one, equal with a smaller last one, or 1 each.
@@ -89,7 +90,8 @@ Bindings split_to_sequence(NodeContext& c, std::span<const Binding>) {
   std::vector<Binding> pieces;
   int64_t start = 0;
   for (int64_t size : sizes) {
-    if (size < 0 || size > extent - start) return c.fail("split goes beyond " + to_string(c.type(x)));
+    if (size < 0 || size > extent - start)
+      return c.fail("split goes beyond " + to_string(c.type(x)));
     const ValueId piece = c.slice_axis(x, axis, start, size);
     pieces.push_back(Binding::tensor(keep ? piece : c.squeeze(piece, {axis})));
     start += size;
