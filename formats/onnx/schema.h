@@ -29,6 +29,7 @@ struct AttributeInfo {
 struct SchemaInfo {
   int64_t since_version = 0;  // the operator set that brought this version of the operator
   bool deprecated = false;
+  bool any_attributes = false;  // the operator takes attributes that the schema does not list
   bool has_function_body = false;
   int64_t min_inputs = 0, max_inputs = 0;    // INT32_MAX when variadic
   int64_t min_outputs = 0, max_outputs = 0;  // likewise
@@ -36,6 +37,8 @@ struct SchemaInfo {
   std::vector<AttributeInfo> attributes;
 };
 
+// The newest version of the file format (ModelProto.ir_version) that ONNX's library knows.
+int64_t newest_ir_version();
 // The newest operator set of a domain that ONNX's library knows; nullopt for other domains.
 std::optional<int64_t> newest_opset(const std::string& domain);
 

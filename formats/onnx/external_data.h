@@ -1,0 +1,40 @@
+// External tensor data: byte ranges of files that must lie in the model's own folder.
+#pragma once
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <unordered_map>
+
+#include "formats/onnx/mapped_file.h"
+#include "formats/onnx/model.h"
+#include "formats/result.h"
+
+namespace kiln::onnx {
+
+// Where a tensor says its bytes are.
+struct ExternalRange {
+  std::string location;  // relative to the model's folder
+  uint64_t offset = 0;
+  std::optional<uint64_t> length;  // absent: as many bytes as the tensor's type needs
+};
+
+// Maps each file once. Not thread-safe.
+class ExternalData {
+ public:
+  // An empty folder refuses all external data.
+  explicit ExternalData(std::filesystem::path folder) : folder_(std::move(folder)) {}
+
+  // The range's bytes, which must be exactly `expected_bytes` many. A location that is absolute,
+  // has "..", or passes through a symbolic or hard link is refused: a model must not read what
+  // lies outside of its folder.
+  Result<Bytes> read(const ExternalRange& range, uint64_t expected_bytes);
+
+ private:
+  Result<Bytes> map(const std::string& location);
+
+  std::filesystem::path folder_;
+  std::unordered_map<std::string, Bytes> files_;
+};
+
+}  // namespace kiln::onnx
