@@ -8,7 +8,7 @@ namespace kiln::onnx {
 namespace {
 
 Error corrupt(std::string message) { return {ErrorCode::kCorruptData, std::move(message)}; }
-std::string quoted(std::string_view name) { return "'" + std::string(name) + "'"; }
+std::string in_quotes(std::string_view name) { return "'" + std::string(name) + "'"; }
 
 // The values that nodes see at one point: those made so far here, then the enclosing scopes'.
 struct Scope {
@@ -26,7 +26,7 @@ struct Scope {
 
 // Why `node`, number `index`, cannot read `name`.
 Error explain_unmade(const std::vector<Node>& nodes, size_t index, const std::string& name) {
-  const std::string reads = describe(nodes[index]) + ": input " + quoted(name);
+  const std::string reads = describe(nodes[index]) + ": input " + in_quotes(name);
   for (size_t i = index; i < nodes.size(); ++i) {
     for (const std::string& output : nodes[i].outputs) {
       if (output != name) continue;
@@ -47,7 +47,7 @@ Result<> add_output(const Node& node, const std::string& name, Scope& scope) {
   for (const Scope* at = &scope; at; at = at->outer) {
     const auto found = at->made.find(name);
     if (found == at->made.end()) continue;
-    return corrupt(describe(node) + ": output " + quoted(name) + " is already made by " +
+    return corrupt(describe(node) + ": output " + in_quotes(name) + " is already made by " +
                    describe_maker(found->second) + ", expected each name to be made once");
   }
   scope.made.emplace(name, &node);
@@ -78,13 +78,13 @@ Result<> add_sources(const Graph& graph, Scope& scope) {
   for (const ValueInfo& input : graph.inputs) {
     if (input.name.empty()) return corrupt("an input has no name");
     if (!scope.made.emplace(input.name, nullptr).second) {
-      return corrupt("input " + quoted(input.name) + " is listed twice");
+      return corrupt("input " + in_quotes(input.name) + " is listed twice");
     }
   }
   for (const Tensor& tensor : graph.initializers) {
     if (tensor.name.empty()) return corrupt("an initializer has no name");
     if (!initializers.insert(tensor.name).second) {
-      return corrupt("initializer " + quoted(tensor.name) + " is listed twice");
+      return corrupt("initializer " + in_quotes(tensor.name) + " is listed twice");
     }
     scope.made.emplace(tensor.name, nullptr);
   }
@@ -96,10 +96,10 @@ Result<> check_outputs(const std::vector<std::string_view>& outputs, const Scope
   for (std::string_view output : outputs) {
     if (output.empty()) return corrupt("an output has no name");
     if (!listed.insert(output).second) {
-      return corrupt("output " + quoted(output) + " is listed twice");
+      return corrupt("output " + in_quotes(output) + " is listed twice");
     }
     if (!scope.sees(output)) {
-      return corrupt("output " + quoted(output) + " is made by no node, input or initializer");
+      return corrupt("output " + in_quotes(output) + " is made by no node, input or initializer");
     }
   }
   return Ok();
@@ -118,7 +118,7 @@ Result<> check_function_body(const Function& function) {
   Scope scope;
   for (const std::string& input : function.inputs) {
     if (!scope.made.emplace(input, nullptr).second) {
-      return corrupt("input " + quoted(input) + " is listed twice");
+      return corrupt("input " + in_quotes(input) + " is listed twice");
     }
   }
   KILN_RETURN_IF_ERROR(check_nodes_in(function.nodes, scope));

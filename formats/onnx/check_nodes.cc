@@ -48,7 +48,6 @@ Result<> check_attributes(const Node& node, const SchemaInfo& schema) {
   for (const Attribute& attribute : node.attributes) {
     const AttributeInfo* info = find_info(schema, attribute.name);
     if (!info) {
-      if (schema.any_attributes) continue;
       return corrupt("attribute '" + attribute.name + "' is unknown to the operator of opset " +
                      std::to_string(schema.since_version));
     }

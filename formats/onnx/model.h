@@ -18,6 +18,8 @@
 
 namespace kiln::onnx {
 
+using kiln::to_string;  // or the one below would hide those of DType and Shape
+
 // A read-only byte range kept alive by its owner: a heap buffer or a mapped file.
 struct Bytes {
   std::shared_ptr<const void> owner;

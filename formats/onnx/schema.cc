@@ -37,7 +37,6 @@ Result<SchemaInfo> decode_schema(const OpSchema& schema) {
   SchemaInfo info;
   info.since_version = schema.since_version();
   info.deprecated = schema.deprecated();
-  info.any_attributes = schema.allows_unchecked_attributes();
   info.has_function_body = schema.HasFunction() || schema.HasContextDependentFunction();
   info.min_inputs = schema.min_input();
   info.max_inputs = schema.max_input();

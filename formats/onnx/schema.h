@@ -29,7 +29,6 @@ struct AttributeInfo {
 struct SchemaInfo {
   int64_t since_version = 0;  // the operator set that brought this version of the operator
   bool deprecated = false;
-  bool any_attributes = false;  // the operator takes attributes that the schema does not list
   bool has_function_body = false;
   int64_t min_inputs = 0, max_inputs = 0;    // INT32_MAX when variadic
   int64_t min_outputs = 0, max_outputs = 0;  // likewise
