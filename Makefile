@@ -27,4 +27,4 @@ lint: dev-deps
 	tests/lint/format.sh
 	python3 tests/lint/check_sources.py .
 	cmake --preset $(PRESET)
-	tests/lint/tidy.sh $(BUILD) --all
+	python3 tests/lint/tidy.py $(BUILD)
