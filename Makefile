@@ -2,29 +2,27 @@
 PRESET ?= release
 BUILD := build/$(PRESET)
 
-.PHONY: demo test build deps dev-deps format lint
+.PHONY: demo test configure format lint
 
-demo: build
+demo: configure
+	cmake --build $(BUILD) --target programs
 	apps/demo/run.sh $(BUILD)
 
-test: build
+test: configure
+	cmake --build $(BUILD)
 	ctest --test-dir $(BUILD) --output-on-failure -j "$$(nproc)"
 
-build: deps
-	cmake --preset $(PRESET)
-	cmake --build $(BUILD)
-
-deps:
+configure:
 	third_party/bootstrap.sh
+	cmake --preset $(PRESET)
 
-dev-deps:
+format:
 	third_party/bootstrap.sh --dev
-
-format: dev-deps
 	tests/lint/format.sh --fix
 
-lint: dev-deps
+lint:
+	third_party/bootstrap.sh --dev
+	cmake --preset $(PRESET)
 	tests/lint/format.sh
 	python3 tests/lint/check_sources.py .
-	cmake --preset $(PRESET)
 	python3 tests/lint/tidy.py $(BUILD)
