@@ -45,6 +45,11 @@ struct HostKernels {
 // "onednn.conv"). engine/host/OPERATIONS.md lists them all.
 HostKernels host_kernels();
 
+// Types of an operation's outputs, or what is wrong with its attributes and inputs: found and
+// expected. An extent of -1 depends on the inputs' values (nonzero, unique, ...).
+Result<std::vector<TensorType>> infer_host_operation(const Operation& operation,
+                                                     std::span<const TensorType> inputs);
+
 // Runs one operation once: what constant folding and the reference do.
 Result<> run_host_operation(const Operation& operation, std::span<const TensorType> input_types,
                             std::span<const void* const> inputs,

@@ -1,0 +1,50 @@
+#include "engine/host/kernel_table.h"
+
+#include "engine/host/plain/kernels.h"
+#include "formats/loop_ir/scalar_function.h"
+
+namespace kiln::host {
+namespace {
+
+#define KILN_ROW(name, storage) {#name, infer_##name, prepare_##name, Storage::storage}
+
+constexpr KernelRow kRows[] = {
+    KILN_ROW(attention, kNative),
+    KILN_ROW(average_pool, kNative),
+    KILN_ROW(broadcast, kBytes),
+    KILN_ROW(cast, kAny),
+    KILN_ROW(concat, kBytes),
+    KILN_ROW(conv, kNative),
+    KILN_ROW(conv_transpose, kNative),
+    KILN_ROW(gather, kBytes),
+    KILN_ROW(gather_elements, kBytes),
+    KILN_ROW(gather_nd, kBytes),
+    KILN_ROW(lp_pool, kNative),
+    KILN_ROW(matmul, kNative),
+    KILN_ROW(max_pool, kNative),
+    KILN_ROW(pad, kBytes),
+    KILN_ROW(reduce, kNative),
+    KILN_ROW(reshape, kAny),
+    KILN_ROW(resize, kNative),
+    KILN_ROW(scatter_elements, kNative),
+    KILN_ROW(scatter_nd, kNative),
+    KILN_ROW(slice, kBytes),
+    KILN_ROW(transpose, kBytes),
+};
+#undef KILN_ROW
+
+constexpr KernelRow kPointwise{"", infer_pointwise, prepare_pointwise, Storage::kNative};
+constexpr KernelRow kMove{"", infer_pointwise, prepare_pointwise, Storage::kBytes};
+
+}  // namespace
+
+const KernelRow* find_kernel(std::string_view name) {
+  for (const KernelRow& row : kRows) {
+    if (row.name == name) return &row;
+  }
+  const auto fn = parse_scalar_fn(name);
+  if (!fn) return nullptr;
+  return *fn == ScalarFn::kWhere || *fn == ScalarFn::kIdentity ? &kMove : &kPointwise;
+}
+
+}  // namespace kiln::host
