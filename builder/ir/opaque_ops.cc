@@ -2,9 +2,25 @@
 
 #include <algorithm>
 
-namespace kiln::ir {
+#include "engine/host_kernels.h"
 
-std::span<const OpaqueOp> opaque_ops() { return {}; }
+namespace kiln::ir {
+namespace {
+
+// The host's kernel and the row must agree on the types to the last extent, so there is one
+// function for both.
+constexpr auto kInfer = infer_host_operation;
+
+// Sorted by name.
+constexpr OpaqueOp kRows[] = {
+    {"average_pool", kInfer},     {"gather_elements", kInfer}, {"gather_nd", kInfer},
+    {"lp_pool", kInfer},          {"max_pool", kInfer},        {"resize", kInfer},
+    {"scatter_elements", kInfer}, {"scatter_nd", kInfer},
+};
+
+}  // namespace
+
+std::span<const OpaqueOp> opaque_ops() { return kRows; }
 
 const OpaqueOp* find_opaque_op(std::string_view name) {
   const auto rows = opaque_ops();

@@ -92,8 +92,8 @@ Result<std::vector<double>> doubles_attribute(const Operation& operation, std::s
   return *values;
 }
 
-Result<std::vector<std::string>> strings_attribute(const Operation& operation,
-                                                   std::string_view key, int64_t size) {
+Result<std::vector<std::string>> strings_attribute(const Operation& operation, std::string_view key,
+                                                   int64_t size) {
   KILN_ASSIGN_OR_RETURN(const auto* values,
                         find<std::vector<std::string>>(operation, key, "a list of strings"));
   KILN_RETURN_IF_ERROR(check_size(operation, key, values->size(), size));
@@ -117,13 +117,14 @@ Result<> expect_rank(const Operation& operation, InputTypes inputs, size_t i, in
                      int64_t most) {
   if (inputs[i].rank() >= least && inputs[i].rank() <= most) return Ok();
   std::string expected = std::to_string(least);
-  if (most == 64) expected += " or more";
-  else if (most != least) expected += " to " + std::to_string(most);
+  if (most == 64)
+    expected += " or more";
+  else if (most != least)
+    expected += " to " + std::to_string(most);
   return reject(operation, input_text(inputs, i) + ", expected rank " + expected);
 }
 
-Result<> expect_shape(const Operation& operation, InputTypes inputs, size_t i,
-                      const Shape& shape) {
+Result<> expect_shape(const Operation& operation, InputTypes inputs, size_t i, const Shape& shape) {
   if (inputs[i].shape == shape) return Ok();
   return reject(operation, input_text(inputs, i) + ", expected shape " + to_string(shape));
 }
@@ -144,8 +145,7 @@ Result<> expect_index(const Operation& operation, InputTypes inputs, size_t i) {
   return reject(operation, input_text(inputs, i) + ", expected i32 or i64");
 }
 
-Result<std::vector<TensorType>> results(const Operation& operation,
-                                        std::vector<TensorType> types) {
+Result<std::vector<TensorType>> results(const Operation& operation, std::vector<TensorType> types) {
   constexpr int64_t kMaxElements = int64_t{1} << 56;
   for (const TensorType& type : types) {
     Shape known = type.shape;

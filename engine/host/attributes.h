@@ -33,8 +33,8 @@ Result<std::vector<int64_t>> ints_attribute(const Operation& operation, std::str
                                             int64_t high = INT64_MAX);
 Result<std::vector<double>> doubles_attribute(const Operation& operation, std::string_view key,
                                               int64_t size);
-Result<std::vector<std::string>> strings_attribute(const Operation& operation,
-                                                   std::string_view key, int64_t size);
+Result<std::vector<std::string>> strings_attribute(const Operation& operation, std::string_view key,
+                                                   int64_t size);
 // 0 <= axis < rank.
 Result<int64_t> axis_attribute(const Operation& operation, int64_t rank);
 

@@ -46,8 +46,8 @@ bool fits(const TensorType& inferred, const TensorType& given) {
 Result<> check_outputs(const Operation& operation, const Types& inferred,
                        std::span<const TensorType> given) {
   if (inferred.size() != given.size()) {
-    return host::reject(operation, "found " + std::to_string(given.size()) +
-                                       " outputs, expected " + std::to_string(inferred.size()));
+    return host::reject(operation, "found " + std::to_string(given.size()) + " outputs, expected " +
+                                       std::to_string(inferred.size()));
   }
   for (size_t i = 0; i < given.size(); ++i) {
     if (fits(inferred[i], given[i])) continue;

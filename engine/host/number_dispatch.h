@@ -13,17 +13,27 @@ namespace kiln::host {
 template <class F>
 auto visit_number(DType dtype, F&& f) {
   switch (dtype) {
-    case DType::kF64: return f.template operator()<double>();
-    case DType::kI8: return f.template operator()<int8_t>();
-    case DType::kI16: return f.template operator()<int16_t>();
-    case DType::kI32: return f.template operator()<int32_t>();
-    case DType::kI64: return f.template operator()<int64_t>();
+    case DType::kF64:
+      return f.template operator()<double>();
+    case DType::kI8:
+      return f.template operator()<int8_t>();
+    case DType::kI16:
+      return f.template operator()<int16_t>();
+    case DType::kI32:
+      return f.template operator()<int32_t>();
+    case DType::kI64:
+      return f.template operator()<int64_t>();
     case DType::kBool:
-    case DType::kU8: return f.template operator()<uint8_t>();
-    case DType::kU16: return f.template operator()<uint16_t>();
-    case DType::kU32: return f.template operator()<uint32_t>();
-    case DType::kU64: return f.template operator()<uint64_t>();
-    default: return f.template operator()<float>();
+    case DType::kU8:
+      return f.template operator()<uint8_t>();
+    case DType::kU16:
+      return f.template operator()<uint16_t>();
+    case DType::kU32:
+      return f.template operator()<uint32_t>();
+    case DType::kU64:
+      return f.template operator()<uint64_t>();
+    default:
+      return f.template operator()<float>();
   }
 }
 
@@ -38,10 +48,14 @@ auto visit_float(DType dtype, F&& f) {
 template <class F>
 auto visit_size(int64_t bytes, F&& f) {
   switch (bytes) {
-    case 1: return f.template operator()<uint8_t>();
-    case 2: return f.template operator()<uint16_t>();
-    case 4: return f.template operator()<uint32_t>();
-    default: return f.template operator()<uint64_t>();
+    case 1:
+      return f.template operator()<uint8_t>();
+    case 2:
+      return f.template operator()<uint16_t>();
+    case 4:
+      return f.template operator()<uint32_t>();
+    default:
+      return f.template operator()<uint64_t>();
   }
 }
 
@@ -53,13 +67,17 @@ inline bool is_native(DType dtype) {
 // Arithmetic that wraps instead of being undefined.
 template <class T>
 constexpr T wrapping_add(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a + b;
-  else return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  if constexpr (std::is_floating_point_v<T>)
+    return a + b;
+  else
+    return static_cast<T>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
 }
 template <class T>
 constexpr T wrapping_mul(T a, T b) {
-  if constexpr (std::is_floating_point_v<T>) return a * b;
-  else return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  if constexpr (std::is_floating_point_v<T>)
+    return a * b;
+  else
+    return static_cast<T>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
 }
 
 }  // namespace kiln::host

@@ -53,12 +53,20 @@ class WidenedKernel final : public HostKernel {
     KILN_RETURN_IF_ERROR(inner_->run(in, out, base + inner_workspace_));
     for (size_t i = 0; i < out.size(); ++i) {
       const Buffer& b = outputs_[i];
-      if (b.converts()) convert(b.inner, out[i], b.outer, outputs[i], b.elements);
+      if (b.converts()) convert_back(b, out[i], outputs[i]);
     }
     return Ok();
   }
 
  private:
+  static void convert_back(const Buffer& b, const void* from, void* to) {
+    // The unused half of the last byte is zero, so that equal tensors have equal bytes.
+    if (bits_of(b.outer) == 4 && b.elements % 2 == 1) {
+      static_cast<std::byte*>(to)[b.elements / 2] = std::byte{0};
+    }
+    convert(b.inner, from, b.outer, to, b.elements);
+  }
+
   uint64_t place(uint64_t bytes) {
     const uint64_t offset = workspace_bytes_;
     workspace_bytes_ += (bytes + 63) / 64 * 64;
@@ -87,8 +95,8 @@ Result<KernelPtr> prepare_stored(const Prepare& p, PrepareFn prepare, Storage st
     type.dtype = out.back().inner;
   }
   const auto converts = [](const Buffer& b) { return b.converts(); };
-  const bool needed = std::any_of(in.begin(), in.end(), converts) ||
-                      std::any_of(out.begin(), out.end(), converts);
+  const bool needed =
+      std::any_of(in.begin(), in.end(), converts) || std::any_of(out.begin(), out.end(), converts);
   if (storage == Storage::kAny || !needed) return prepare(p);
   KILN_ASSIGN_OR_RETURN(KernelPtr inner, prepare({p.operation, inputs, outputs}));
   return KernelPtr(

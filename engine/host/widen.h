@@ -7,9 +7,9 @@ namespace kiln::host {
 
 // What a row of the kernel table says about its kernel.
 enum class Storage : uint8_t {
-  kAny,       // takes every dtype as it is
-  kBytes,     // moves whole bytes: 4-bit types are unpacked for it
-  kNative,    // computes in native types: narrow floats are widened too
+  kAny,     // takes every dtype as it is
+  kBytes,   // moves whole bytes: 4-bit types are unpacked for it
+  kNative,  // computes in native types: narrow floats are widened too
 };
 
 // prepare(p), with conversions around it for tensors that `storage` excludes.

@@ -136,8 +136,16 @@ Result<Types> infer_attention(const Operation& o, InputTypes in) {
 Result<KernelPtr> prepare_attention(const Prepare& p) {
   const Operation& o = p.operation;
   const Shape &q = p.inputs[0].type.shape, &k = p.inputs[1].type.shape;
-  Plan plan{q[0], q[1], k[1], q[2], k[2], q[3], p.outputs[0].shape[3],
-            o.get_double("scale", 1), o.get_double("softcap", 0), o.get_int("causal", 0) == 1,
+  Plan plan{q[0],
+            q[1],
+            k[1],
+            q[2],
+            k[2],
+            q[3],
+            p.outputs[0].shape[3],
+            o.get_double("scale", 1),
+            o.get_double("softcap", 0),
+            o.get_int("causal", 0) == 1,
             o.get_int("masked_row_zero", 0) == 1};
   if (p.inputs.size() == 4) {
     plan.mask = true;

@@ -19,6 +19,8 @@ Result<KernelPtr> prepare_cast(const Prepare& p) {
   const int64_t count = p.outputs[0].elements();
   const bool saturate = p.operation.get_int("saturate", 1) == 1;
   return make_kernel([=](Inputs in, Outputs out) {
+    // The unused half of the last byte is zero, so that equal tensors have equal bytes.
+    if (bits_of(to) == 4 && count % 2 == 1) output<std::byte>(out, 0)[count / 2] = std::byte{0};
     constexpr int64_t kPiece = 4096;  // even, so that no two threads share a byte of 4-bit data
     parallel_for((count + kPiece - 1) / kPiece, kPiece * 4, [&](int64_t first, int64_t last) {
       const int64_t begin = first * kPiece, n = std::min(last * kPiece, count) - begin;

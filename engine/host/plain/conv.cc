@@ -101,8 +101,10 @@ void unroll_tap(const ConvPlan& plan, const T* x, const std::vector<int64_t>& ta
     std::fill_n(piece, first, T{0});
     if (end > first) {
       const T* from = x + row * extent + at;
-      if (stride == 1) std::copy(from + first, from + end, piece + first);
-      else for (int64_t i = first; i < end; ++i) piece[i] = from[i * stride];
+      if (stride == 1)
+        std::copy(from + first, from + end, piece + first);
+      else
+        for (int64_t i = first; i < end; ++i) piece[i] = from[i * stride];
     }
     std::fill(piece + end, piece + run, T{0});
     done += run;
@@ -115,8 +117,7 @@ void unroll(const ConvPlan& plan, const T* x, int64_t point, int64_t count, T* t
   const int64_t taps = plan.window.taps();
   for (int64_t t = 0; t < taps; ++t, tap.next()) {
     for (int64_t c = 0; c < plan.in_channels; ++c) {
-      unroll_tap(plan, x + c * plan.in_points, tap.at(), point, count,
-                 to + (c * taps + t) * count);
+      unroll_tap(plan, x + c * plan.in_points, tap.at(), point, count, to + (c * taps + t) * count);
     }
   }
 }
@@ -163,11 +164,9 @@ void convolve(const ConvPlan& plan, const T* x, const T* w, const T* bias, T* y)
         continue;
       }
       if (!pointwise) unroll(plan, from, point, count, columns.data());
-      const Matrix<const T> right = pointwise
-                                        ? Matrix<const T>{from + point, plan.in_points, 1}
-                                        : Matrix<const T>{columns.data(), count, 1};
-      gemm<T>(plan.out_channels, count, depth, {weight, depth, 1}, right,
-              {to, plan.out_points, 1});
+      const Matrix<const T> right = pointwise ? Matrix<const T>{from + point, plan.in_points, 1}
+                                              : Matrix<const T>{columns.data(), count, 1};
+      gemm<T>(plan.out_channels, count, depth, {weight, depth, 1}, right, {to, plan.out_points, 1});
     }
   });
 }
@@ -180,8 +179,8 @@ Result<Types> infer_conv(const Operation& o, InputTypes in) {
   const Shape &x = in[0].shape, &w = in[1].shape;
   KILN_ASSIGN_OR_RETURN(const int64_t groups, int_attribute(o, "groups", 1, kMaxAmount));
   if (w[0] % groups != 0 || x[1] % groups != 0 || x[1] / groups != w[1]) {
-    return reject(o, "input is " + to_string(in[0]) + " and weight " + to_string(in[1]) +
-                         " with " + std::to_string(groups) +
+    return reject(o, "input is " + to_string(in[0]) + " and weight " + to_string(in[1]) + " with " +
+                         std::to_string(groups) +
                          " groups, expected a weight of [M, C/groups, ...]");
   }
   if (in.size() == 3) KILN_RETURN_IF_ERROR(expect_shape(o, in, 2, {w[0]}));

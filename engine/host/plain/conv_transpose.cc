@@ -96,11 +96,11 @@ Result<Types> infer_conv_transpose(const Operation& o, InputTypes in) {
   KILN_ASSIGN_OR_RETURN(const Window window, conv_window(o, in));
   const Shape &x = in[0].shape, &w = in[1].shape;
   KILN_ASSIGN_OR_RETURN(const int64_t groups, int_attribute(o, "groups", 1, kMaxAmount));
-  KILN_ASSIGN_OR_RETURN(const auto extra, ints_attribute(o, "output_padding", in[0].rank() - 2, 0,
-                                                         kMaxAmount));
+  KILN_ASSIGN_OR_RETURN(const auto extra,
+                        ints_attribute(o, "output_padding", in[0].rank() - 2, 0, kMaxAmount));
   if (x[1] != w[0] || x[1] % groups != 0 || w[1] > kMaxAmount) {
-    return reject(o, "input is " + to_string(in[0]) + " and weight " + to_string(in[1]) +
-                         " with " + std::to_string(groups) +
+    return reject(o, "input is " + to_string(in[0]) + " and weight " + to_string(in[1]) + " with " +
+                         std::to_string(groups) +
                          " groups, expected a weight of [C, M/groups, ...]");
   }
   const int64_t channels = w[1] * groups;

@@ -11,9 +11,9 @@ namespace {
 
 // Panels of a are kRows high, panels of b kColumns wide; both packed along k, padded with zeros.
 constexpr int64_t kRows = 6, kColumns = 32;
-constexpr int64_t kDepth = 256;        // k of one block: both panels stay in the first-level cache
-constexpr int64_t kBlockRows = 96;     // packed a: 96 KiB
-constexpr int64_t kBlockColumns = 512; // packed b: 512 KiB
+constexpr int64_t kDepth = 256;         // k of one block: both panels stay in the first-level cache
+constexpr int64_t kBlockRows = 96;      // packed a: 96 KiB
+constexpr int64_t kBlockColumns = 512;  // packed b: 512 KiB
 
 void pack_a(Matrix<const float> a, int64_t rows, int64_t depth, float* to) {
   for (int64_t i = 0; i < rows; i += kRows) {
@@ -31,8 +31,10 @@ void pack_b(Matrix<const float> b, int64_t depth, int64_t columns, float* to) {
     const int64_t width = std::min(kColumns, columns - j);
     for (int64_t p = 0; p < depth; ++p, to += kColumns) {
       const float* from = b.data + p * b.row + j * b.column;
-      if (b.column == 1) std::copy_n(from, width, to);
-      else for (int64_t c = 0; c < width; ++c) to[c] = from[c * b.column];
+      if (b.column == 1)
+        std::copy_n(from, width, to);
+      else
+        for (int64_t c = 0; c < width; ++c) to[c] = from[c * b.column];
       std::fill(to + width, to + kColumns, 0.0F);
     }
   }
@@ -119,12 +121,10 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix<const float> a, Matrix<const f
     const int64_t columns = std::min(kBlockColumns, n - j);
     for (int64_t p = 0; p < k; p += kDepth) {
       const int64_t depth = std::min(kDepth, k - p);
-      pack_b({b.data + p * b.row + j * b.column, b.row, b.column}, depth, columns,
-             packed_b.data());
+      pack_b({b.data + p * b.row + j * b.column, b.row, b.column}, depth, columns, packed_b.data());
       for (int64_t i = 0; i < m; i += kBlockRows) {
         const int64_t rows = std::min(kBlockRows, m - i);
-        pack_a({a.data + i * a.row + p * a.column, a.row, a.column}, rows, depth,
-               packed_a.data());
+        pack_a({a.data + i * a.row + p * a.column, a.row, a.column}, rows, depth, packed_a.data());
         multiply_block(rows, columns, depth, packed_a.data(), packed_b.data(),
                        {c.data + i * c.row + j * c.column, c.row, c.column}, multiply_panels);
       }
@@ -148,7 +148,7 @@ void gemm(int64_t m, int64_t n, int64_t k, Matrix<const T> a, Matrix<const T> b,
   }
 }
 
-#define KILN_GEMM(T)                                                                     \
+#define KILN_GEMM(T) \
   template void gemm(int64_t, int64_t, int64_t, Matrix<const T>, Matrix<const T>, Matrix<T>)
 KILN_GEMM(double);
 KILN_GEMM(int8_t);

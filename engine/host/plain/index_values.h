@@ -15,9 +15,8 @@ inline int64_t index_value(const void* data, DType dtype, int64_t i) {
 }
 
 inline Error index_error(const char* operation, int64_t index, int64_t extent) {
-  return {ErrorCode::kInvalidArgument, std::string(operation) + ": index " +
-                                           std::to_string(index) + " is outside of [-" +
-                                           std::to_string(extent) + ", " +
+  return {ErrorCode::kInvalidArgument, std::string(operation) + ": index " + std::to_string(index) +
+                                           " is outside of [-" + std::to_string(extent) + ", " +
                                            std::to_string(extent) + ")"};
 }
 

@@ -1,4 +1,5 @@
-// matmul: numpy.matmul on matrices, leading axes broadcast; either operand may be stored transposed.
+// matmul: numpy.matmul on matrices, leading axes broadcast; either operand may be stored
+// transposed.
 #include <algorithm>
 
 #include "engine/host/attributes.h"
@@ -14,8 +15,8 @@ namespace {
 struct Plan {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
-  Shape batch;                                  // broadcast leading axes
-  std::vector<int64_t> a_strides, b_strides;    // of the leading axes, in matrices
+  Shape batch;                                // broadcast leading axes
+  std::vector<int64_t> a_strides, b_strides;  // of the leading axes, in matrices
 };
 
 Shape leading(const TensorType& type) { return {type.shape.begin(), type.shape.end() - 2}; }

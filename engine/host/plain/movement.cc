@@ -17,10 +17,10 @@ int64_t element_bytes(const TensorType& type) { return bits_of(type.dtype) / 8; 
 KernelPtr copy_kernel(const Prepare& p, Strided source) {
   const TensorType& out = p.outputs[0];
   const Strided target{0, row_major_strides(out.shape)};
-  return make_kernel([shape = out.shape, source, target, bytes = element_bytes(out)](
-                         Inputs in, Outputs outs) {
-    copy_strided(shape, in[0], source, outs[0], target, bytes);
-  });
+  return make_kernel(
+      [shape = out.shape, source, target, bytes = element_bytes(out)](Inputs in, Outputs outs) {
+        copy_strided(shape, in[0], source, outs[0], target, bytes);
+      });
 }
 
 }  // namespace
@@ -73,8 +73,8 @@ Result<Types> infer_broadcast(const Operation& o, InputTypes in) {
     fits = in[0].shape[i] == 1 || in[0].shape[i] == shape[skipped + i];
   }
   if (!fits) {
-    return reject(o, "input is " + to_string(in[0]) + ", which does not broadcast to " +
-                         to_string(shape));
+    return reject(
+        o, "input is " + to_string(in[0]) + ", which does not broadcast to " + to_string(shape));
   }
   return results(o, {{in[0].dtype, shape}});
 }
@@ -101,9 +101,9 @@ Result<Types> infer_slice(const Operation& o, InputTypes in) {
     const bool end_fits = sizes[i] == 1 || stride == 0 ||
                           (start_fits && static_cast<uint64_t>(sizes[i] - 1) <= room / stride);
     if (!start_fits || !end_fits) {
-      return reject(o, "start " + std::to_string(starts[i]) + ", size " +
-                           std::to_string(sizes[i]) + ", step " + std::to_string(steps[i]) +
-                           " leave axis " + std::to_string(i) + " of " + to_string(in[0]));
+      return reject(o, "start " + std::to_string(starts[i]) + ", size " + std::to_string(sizes[i]) +
+                           ", step " + std::to_string(steps[i]) + " leave axis " +
+                           std::to_string(i) + " of " + to_string(in[0]));
     }
   }
   return results(o, {{in[0].dtype, sizes}});
@@ -125,7 +125,8 @@ Result<KernelPtr> prepare_slice(const Prepare& p) {
 Result<Types> infer_pad(const Operation& o, InputTypes in) {
   KILN_RETURN_IF_ERROR(expect_inputs(o, in, 2));
   KILN_RETURN_IF_ERROR(expect_dtype(o, in, 1, in[0].dtype));
-  if (in[1].elements() != 1) return reject(o, "the value is " + to_string(in[1]) + ", expected one");
+  if (in[1].elements() != 1)
+    return reject(o, "the value is " + to_string(in[1]) + ", expected one");
   constexpr int64_t kMost = int64_t{1} << 40;
   KILN_ASSIGN_OR_RETURN(const auto before, ints_attribute(o, "before", in[0].rank(), 0, kMost));
   KILN_ASSIGN_OR_RETURN(const auto after, ints_attribute(o, "after", in[0].rank(), 0, kMost));

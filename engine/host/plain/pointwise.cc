@@ -48,16 +48,17 @@ void power_block(const void* const* operands, void* out, int64_t n) {
 
 template <ScalarFn fn, class T>
 constexpr BlockFn block_or_null() {
-  if constexpr (takes<fn, T>()) return &block<fn, T>;
-  else return nullptr;
+  if constexpr (takes<fn, T>())
+    return &block<fn, T>;
+  else
+    return nullptr;
 }
 
 // One entry a function, null where T has no such function.
 template <class T>
 BlockFn block_of(ScalarFn fn) {
   static constexpr auto kTable = []<size_t... i>(std::index_sequence<i...>) {
-    return std::array<BlockFn, kScalarFnCount>{
-        block_or_null<static_cast<ScalarFn>(i), T>()...};
+    return std::array<BlockFn, kScalarFnCount>{block_or_null<static_cast<ScalarFn>(i), T>()...};
   }(std::make_index_sequence<kScalarFnCount>());
   return kTable[static_cast<size_t>(fn)];
 }
@@ -73,8 +74,8 @@ BlockFn find_block(ScalarFn fn, std::span<const HostInput> inputs) {
                           []<class E>() -> BlockFn { return &power_block<B, E>; });
     });
   }
-  const bool logical = fn == ScalarFn::kNot || fn == ScalarFn::kAnd || fn == ScalarFn::kOr ||
-                       fn == ScalarFn::kXor;
+  const bool logical =
+      fn == ScalarFn::kNot || fn == ScalarFn::kAnd || fn == ScalarFn::kOr || fn == ScalarFn::kXor;
   if (logical && dtype != DType::kBool) return nullptr;
   return visit_number(dtype, [&]<class T>() { return block_of<T>(fn); });
 }
@@ -115,8 +116,8 @@ void coalesce(Plan& plan) {
 }
 
 Plan make_plan(const Prepare& p, BlockFn apply) {
-  Plan plan{p.outputs[0].shape, {}, apply, p.outputs[0].elements(),
-            bits_of(p.outputs[0].dtype) / 8};
+  Plan plan{
+      p.outputs[0].shape, {}, apply, p.outputs[0].elements(), bits_of(p.outputs[0].dtype) / 8};
   for (const HostInput& in : p.inputs) {
     plan.operands.push_back({bits_of(in.type.dtype) / 8, in.type.shape == p.outputs[0].shape,
                              broadcast_strides(in.type.shape, plan.extents.size())});
@@ -139,8 +140,10 @@ void expand(const Plan& plan, const Operand& operand, const T* from, int64_t beg
     for (size_t i = rank - 1; i-- > 0; rest /= plan.extents[i]) {
       row += rest % plan.extents[i] * operand.strides[i];
     }
-    if (step == 0) std::fill_n(to + done, run, *row);
-    else for (int64_t i = 0; i < run; ++i) to[done + i] = row[i * step];
+    if (step == 0)
+      std::fill_n(to + done, run, *row);
+    else
+      for (int64_t i = 0; i < run; ++i) to[done + i] = row[i * step];
     done += run;
   }
 }
@@ -210,10 +213,9 @@ Result<KernelPtr> prepare_pointwise(const Prepare& p) {
   const bool in_place = plan.operands[0].dense && p.inputs[0].type == p.outputs[0];
   return make_kernel(
       [plan = std::move(plan)](Inputs in, Outputs out) {
-        parallel_for((plan.count + kBlock - 1) / kBlock, kBlock * 4,
-                     [&](int64_t first, int64_t last) {
-                       run_blocks(plan, in, out[0], first, last);
-                     });
+        parallel_for(
+            (plan.count + kBlock - 1) / kBlock, kBlock * 4,
+            [&](int64_t first, int64_t last) { run_blocks(plan, in, out[0], first, last); });
       },
       0, in_place);
 }

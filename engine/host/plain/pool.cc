@@ -37,28 +37,30 @@ void visit_cells(const Plan& plan, const std::vector<Range>& ranges, size_t axis
   const Range& range = ranges[axis];
   for (int64_t t = range.first; t < range.last; ++t) {
     const int64_t at = base * plan.in[axis] + range.start + t * plan.window.dilations[axis];
-    if (axis + 1 == ranges.size()) visit(at);
-    else visit_cells(plan, ranges, axis + 1, at, visit);
+    if (axis + 1 == ranges.size())
+      visit(at);
+    else
+      visit_cells(plan, ranges, axis + 1, at, visit);
   }
 }
 
 // Calls body(plane, point, ranges) for every output element.
 template <class Body>
 void for_each_window(const Plan& plan, const Body& body) {
-  parallel_for(plan.planes, plan.out_points * plan.window.taps() * 4,
-               [&](int64_t begin, int64_t end) {
-    std::vector<Range> ranges(plan.in.size());
-    for (int64_t plane = begin; plane < end; ++plane) {
-      Odometer at(plan.out);
-      for (int64_t point = 0; point < plan.out_points; ++point, at.next()) {
-        for (size_t i = 0; i < ranges.size(); ++i) {
-          const int64_t start = at.at()[i] * plan.window.strides[i] - plan.window.begin[i];
-          ranges[i] = taps_inside(plan.window, i, start, plan.in[i]);
+  parallel_for(
+      plan.planes, plan.out_points * plan.window.taps() * 4, [&](int64_t begin, int64_t end) {
+        std::vector<Range> ranges(plan.in.size());
+        for (int64_t plane = begin; plane < end; ++plane) {
+          Odometer at(plan.out);
+          for (int64_t point = 0; point < plan.out_points; ++point, at.next()) {
+            for (size_t i = 0; i < ranges.size(); ++i) {
+              const int64_t start = at.at()[i] * plan.window.strides[i] - plan.window.begin[i];
+              ranges[i] = taps_inside(plan.window, i, start, plan.in[i]);
+            }
+            body(plane, point, ranges);
+          }
         }
-        body(plane, point, ranges);
-      }
-    }
-  });
+      });
 }
 
 Result<Window> pool_window(const Operation& o, InputTypes in) {
@@ -97,9 +99,12 @@ Result<TensorType> pooled(const Operation& o, InputTypes in) {
 Plan make_plan(const Prepare& p) {
   const TensorType& in = p.inputs[0].type;
   const Types types{in};
-  Plan plan{*pool_window(p.operation, types), {in.shape.begin() + 2, in.shape.end()},
+  Plan plan{*pool_window(p.operation, types),
+            {in.shape.begin() + 2, in.shape.end()},
             {p.outputs[0].shape.begin() + 2, p.outputs[0].shape.end()},
-            in.shape[0] * in.shape[1], 0, 0};
+            in.shape[0] * in.shape[1],
+            0,
+            0};
   plan.in_points = element_count(plan.in);
   plan.out_points = element_count(plan.out);
   return plan;

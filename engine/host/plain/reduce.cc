@@ -32,8 +32,10 @@ Plan make_plan(const Shape& shape, const std::vector<int64_t>& axes) {
     (reduced ? plan.reduced_count : plan.kept_count) *= shape[i];
     if (shape[i] == 1) continue;
     auto& list = reduced ? plan.reduced : plan.kept;
-    if (last == reduced) list.back() = {list.back().extent * shape[i], strides[i]};
-    else list.push_back({shape[i], strides[i]});
+    if (last == reduced)
+      list.back() = {list.back().extent * shape[i], strides[i]};
+    else
+      list.push_back({shape[i], strides[i]});
     last = reduced;
   }
   plan.inner_reduced = last == 1;
@@ -54,27 +56,38 @@ constexpr A identity() {
   using Limits = std::numeric_limits<A>;
   constexpr bool kFloat = std::is_floating_point_v<A>;
   switch (fn) {
-    case ReduceFn::kProd: case ReduceFn::kAll: return 1;
-    case ReduceFn::kMax: return kFloat ? -Limits::infinity() : Limits::lowest();
-    case ReduceFn::kMin: return kFloat ? Limits::infinity() : Limits::max();
-    default: return 0;
+    case ReduceFn::kProd:
+    case ReduceFn::kAll:
+      return 1;
+    case ReduceFn::kMax:
+      return kFloat ? -Limits::infinity() : Limits::lowest();
+    case ReduceFn::kMin:
+      return kFloat ? Limits::infinity() : Limits::max();
+    default:
+      return 0;
   }
 }
 
 template <ReduceFn fn, class A>
 A combine(A a, A b) {
-  if constexpr (fn == ReduceFn::kSum) return wrapping_add(a, b);
-  else if constexpr (fn == ReduceFn::kProd) return wrapping_mul(a, b);
-  else if constexpr (fn == ReduceFn::kMax) return extreme<ScalarFn::kMax>(a, b);
-  else if constexpr (fn == ReduceFn::kMin) return extreme<ScalarFn::kMin>(a, b);
-  else if constexpr (fn == ReduceFn::kAny) return static_cast<A>(a != 0 || b != 0);
-  else return static_cast<A>(a != 0 && b != 0);
+  if constexpr (fn == ReduceFn::kSum)
+    return wrapping_add(a, b);
+  else if constexpr (fn == ReduceFn::kProd)
+    return wrapping_mul(a, b);
+  else if constexpr (fn == ReduceFn::kMax)
+    return extreme<ScalarFn::kMax>(a, b);
+  else if constexpr (fn == ReduceFn::kMin)
+    return extreme<ScalarFn::kMin>(a, b);
+  else if constexpr (fn == ReduceFn::kAny)
+    return static_cast<A>(a != 0 || b != 0);
+  else
+    return static_cast<A>(a != 0 && b != 0);
 }
 
 template <ReduceFn fn, class T>
-using Accumulator = std::conditional_t<std::is_same_v<T, float> &&
-                                           (fn == ReduceFn::kSum || fn == ReduceFn::kProd),
-                                       double, T>;
+using Accumulator =
+    std::conditional_t<std::is_same_v<T, float> && (fn == ReduceFn::kSum || fn == ReduceFn::kProd),
+                       double, T>;
 
 // One dense run, in eight interleaved lanes.
 template <ReduceFn fn, class T, class A>
@@ -101,8 +114,8 @@ void reduce_rows(const Plan& plan, const T* x, T* out) {
       const T* row = x + offset_of(plan.kept, plan.kept.size(), s);
       A total = identity<fn, A>();
       for (int64_t r = 0; r < runs; ++r) {
-        total = combine<fn, A>(
-            total, reduce_run<fn, T, A>(row + offset_of(plan.reduced, outer, r), run));
+        total = combine<fn, A>(total,
+                               reduce_run<fn, T, A>(row + offset_of(plan.reduced, outer, r), run));
       }
       out[s] = static_cast<T>(total);
     }
@@ -152,11 +165,16 @@ KernelPtr reduce_kernel(Plan plan) {
 template <class T>
 KernelPtr kernel_of(ReduceFn fn, Plan plan) {
   switch (fn) {
-    case ReduceFn::kSum: return reduce_kernel<ReduceFn::kSum, T>(std::move(plan));
-    case ReduceFn::kProd: return reduce_kernel<ReduceFn::kProd, T>(std::move(plan));
-    case ReduceFn::kMax: return reduce_kernel<ReduceFn::kMax, T>(std::move(plan));
-    case ReduceFn::kMin: return reduce_kernel<ReduceFn::kMin, T>(std::move(plan));
-    default: break;
+    case ReduceFn::kSum:
+      return reduce_kernel<ReduceFn::kSum, T>(std::move(plan));
+    case ReduceFn::kProd:
+      return reduce_kernel<ReduceFn::kProd, T>(std::move(plan));
+    case ReduceFn::kMax:
+      return reduce_kernel<ReduceFn::kMax, T>(std::move(plan));
+    case ReduceFn::kMin:
+      return reduce_kernel<ReduceFn::kMin, T>(std::move(plan));
+    default:
+      break;
   }
   if (fn == ReduceFn::kAny) return reduce_kernel<ReduceFn::kAny, uint8_t>(std::move(plan));
   return reduce_kernel<ReduceFn::kAll, uint8_t>(std::move(plan));
@@ -175,8 +193,10 @@ Result<Types> infer_reduce(const Operation& o, InputTypes in) {
   for (int64_t i = 0; i < in[0].rank(); ++i) {
     const auto times = std::count(axes.begin(), axes.end(), i);
     if (times > 1) return reject(o, "attribute 'axes' names axis " + std::to_string(i) + " twice");
-    if (times == 0) out.shape.push_back(in[0].shape[i]);
-    else if (keep_dims) out.shape.push_back(1);
+    if (times == 0)
+      out.shape.push_back(in[0].shape[i]);
+    else if (keep_dims)
+      out.shape.push_back(1);
   }
   return results(o, {out});
 }

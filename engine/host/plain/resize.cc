@@ -14,7 +14,7 @@ namespace kiln::host {
 namespace {
 
 struct Pass {
-  int64_t outer, inner;  // products of the extents before and after the axis, at its turn
+  int64_t outer, inner;          // products of the extents before and after the axis, at its turn
   int64_t outer_out, inner_out;  // the same of the result
   ResizeAxis axis;
   ResizeTable table;
@@ -33,17 +33,20 @@ Result<ResizeRule> resize_rule(const Operation& o) {
   KILN_ASSIGN_OR_RETURN(
       const size_t coordinates,
       choice_attribute(o, "coordinate_transformation_mode",
-                       {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel",
-                        "align_corners", "asymmetric", "tf_crop_and_resize"}));
-  KILN_ASSIGN_OR_RETURN(const size_t nearest,
-                        choice_attribute(o, "nearest_mode", {"round_prefer_floor",
-                                                             "round_prefer_ceil", "floor",
-                                                             "ceil"}));
+                       {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                        "asymmetric", "tf_crop_and_resize"}));
+  KILN_ASSIGN_OR_RETURN(
+      const size_t nearest,
+      choice_attribute(o, "nearest_mode",
+                       {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}));
   KILN_ASSIGN_OR_RETURN(const bool antialias, flag_attribute(o, "antialias"));
   KILN_ASSIGN_OR_RETURN(const bool exclude_outside, flag_attribute(o, "exclude_outside"));
   KILN_ASSIGN_OR_RETURN(const double cubic_a, double_attribute(o, "cubic_coeff_a"));
-  return ResizeRule{static_cast<ResizeMode>(mode), static_cast<Coordinates>(coordinates),
-                    static_cast<NearestMode>(nearest), antialias, exclude_outside,
+  return ResizeRule{static_cast<ResizeMode>(mode),
+                    static_cast<Coordinates>(coordinates),
+                    static_cast<NearestMode>(nearest),
+                    antialias,
+                    exclude_outside,
                     static_cast<float>(cubic_a)};
 }
 
@@ -63,8 +66,8 @@ std::vector<ResizeAxis> resize_axes(const Operation& o, const Shape& in) {
 
 // An axis that keeps every cell where it is.
 bool is_identity(const ResizeRule& rule, const ResizeAxis& axis) {
-  const bool crops = rule.coordinates == Coordinates::kCropAndResize &&
-                     (axis.roi_start != 0 || axis.roi_end != 1);
+  const bool crops =
+      rule.coordinates == Coordinates::kCropAndResize && (axis.roi_start != 0 || axis.roi_end != 1);
   return axis.in == axis.out && axis.scale == 1.0F && !crops;
 }
 
@@ -145,8 +148,11 @@ void resize(const Plan& plan, const T* in, T* out) {
 Plan make_plan(const Prepare& p) {
   const TensorType &in = p.inputs[0].type, &out = p.outputs[0];
   const ResizeRule rule = *resize_rule(p.operation);
-  Plan plan{{}, rule.mode == ResizeMode::kNearest,
-            p.operation.get_double("extrapolation_value", 0), in.elements(), out.elements()};
+  Plan plan{{},
+            rule.mode == ResizeMode::kNearest,
+            p.operation.get_double("extrapolation_value", 0),
+            in.elements(),
+            out.elements()};
   const auto axes = resize_axes(p.operation, in.shape);
   Shape extents = in.shape;
   const auto product = [](const Shape& shape, size_t first, size_t last) {

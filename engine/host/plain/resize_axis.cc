@@ -13,7 +13,8 @@ float original_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_
   // The length before it was rounded down to whole cells.
   const float length = axis.scale * in;
   switch (rule.coordinates) {
-    case Coordinates::kHalfPixel: return (x + 0.5F) / axis.scale - 0.5F;
+    case Coordinates::kHalfPixel:
+      return (x + 0.5F) / axis.scale - 0.5F;
     case Coordinates::kHalfPixelSymmetric: {
       const float adjustment = static_cast<float>(axis.out) / length;
       return in / 2 * (1 - adjustment) + (x + 0.5F) / axis.scale - 0.5F;
@@ -22,8 +23,10 @@ float original_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_
       return axis.out > 1 ? (x + 0.5F) / axis.scale - 0.5F : 0.0F;
     case Coordinates::kAlignCorners:
       return axis.out == 1 ? 0.0F : x * (in - 1) / (length - 1);
-    case Coordinates::kAsymmetric: return x / axis.scale;
-    case Coordinates::kCropAndResize: break;
+    case Coordinates::kAsymmetric:
+      return x / axis.scale;
+    case Coordinates::kCropAndResize:
+      break;
   }
   const float extent = axis.roi_end - axis.roi_start;
   if (axis.out == 1) return 0.5F * (axis.roi_start + axis.roi_end) * (in - 1);
@@ -32,10 +35,14 @@ float original_coordinate(const ResizeRule& rule, const ResizeAxis& axis, int64_
 
 int64_t nearest_cell(NearestMode mode, float x) {
   switch (mode) {
-    case NearestMode::kRoundPreferFloor: return static_cast<int64_t>(std::ceil(x - 0.5F));
-    case NearestMode::kRoundPreferCeil: return static_cast<int64_t>(std::floor(x + 0.5F));
-    case NearestMode::kFloor: return static_cast<int64_t>(std::floor(x));
-    default: return static_cast<int64_t>(std::ceil(x));
+    case NearestMode::kRoundPreferFloor:
+      return static_cast<int64_t>(std::ceil(x - 0.5F));
+    case NearestMode::kRoundPreferCeil:
+      return static_cast<int64_t>(std::floor(x + 0.5F));
+    case NearestMode::kFloor:
+      return static_cast<int64_t>(std::floor(x));
+    default:
+      return static_cast<int64_t>(std::ceil(x));
   }
 }
 

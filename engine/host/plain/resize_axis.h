@@ -7,7 +7,12 @@ namespace kiln::host {
 
 enum class ResizeMode : uint8_t { kNearest, kLinear, kCubic };
 enum class Coordinates : uint8_t {
-  kHalfPixel, kHalfPixelSymmetric, kPytorchHalfPixel, kAlignCorners, kAsymmetric, kCropAndResize
+  kHalfPixel,
+  kHalfPixelSymmetric,
+  kPytorchHalfPixel,
+  kAlignCorners,
+  kAsymmetric,
+  kCropAndResize
 };
 enum class NearestMode : uint8_t { kRoundPreferFloor, kRoundPreferCeil, kFloor, kCeil };
 
@@ -21,8 +26,8 @@ struct ResizeRule {
 
 struct ResizeAxis {
   int64_t in, out;
-  float scale;                // as the model gives it; out / in where it gives sizes
-  float roi_start, roi_end;   // of kCropAndResize, as parts of the axis
+  float scale;               // as the model gives it; out / in where it gives sizes
+  float roi_start, roi_end;  // of kCropAndResize, as parts of the axis
 };
 
 // Output i reads cells[i * taps + t] with weights[i * taps + t]. Cells are inside of the input.

@@ -23,11 +23,16 @@ Result<Combine> combine_attribute(const Operation& o) {
 template <class T>
 T combined(Combine combine, T old, T update) {
   switch (combine) {
-    case Combine::kAdd: return wrapping_add(old, update);
-    case Combine::kMul: return wrapping_mul(old, update);
-    case Combine::kMax: return extreme<ScalarFn::kMax>(old, update);
-    case Combine::kMin: return extreme<ScalarFn::kMin>(old, update);
-    default: return update;
+    case Combine::kAdd:
+      return wrapping_add(old, update);
+    case Combine::kMul:
+      return wrapping_mul(old, update);
+    case Combine::kMax:
+      return extreme<ScalarFn::kMax>(old, update);
+    case Combine::kMin:
+      return extreme<ScalarFn::kMin>(old, update);
+    default:
+      return update;
   }
 }
 
@@ -105,23 +110,23 @@ Result<KernelPtr> prepare_scatter_nd(const Prepare& p) {
   const int64_t inner = element_count({data.shape.begin() + depth, data.shape.end()});
   const int64_t tuples = element_count({indices.shape.begin(), indices.shape.end() - 1});
   return visit_number(data.dtype, [&]<class T>() {
-    return make_kernel([=, dtype = indices.dtype, bytes = data.bytes()](Inputs in,
-                                                                       Outputs out) -> Result<> {
-      copy_data(in, out, bytes);
-      for (int64_t i = 0; inner > 0 && i < tuples; ++i) {
-        int64_t at = 0;
-        for (int64_t d = 0; d < depth; ++d) {
-          const int64_t found = index_value(in[1], dtype, i * depth + d);
-          const int64_t index = normalised_index(found, extents[d]);
-          if (index < 0) return index_error("scatter_nd", found, extents[d]);
-          at = at * extents[d] + index;
-        }
-        T* to = output<T>(out, 0) + at * inner;
-        const T* from = input<T>(in, 2) + i * inner;
-        for (int64_t j = 0; j < inner; ++j) to[j] = combined(combine, to[j], from[j]);
-      }
-      return Ok();
-    });
+    return make_kernel(
+        [=, dtype = indices.dtype, bytes = data.bytes()](Inputs in, Outputs out) -> Result<> {
+          copy_data(in, out, bytes);
+          for (int64_t i = 0; inner > 0 && i < tuples; ++i) {
+            int64_t at = 0;
+            for (int64_t d = 0; d < depth; ++d) {
+              const int64_t found = index_value(in[1], dtype, i * depth + d);
+              const int64_t index = normalised_index(found, extents[d]);
+              if (index < 0) return index_error("scatter_nd", found, extents[d]);
+              at = at * extents[d] + index;
+            }
+            T* to = output<T>(out, 0) + at * inner;
+            const T* from = input<T>(in, 2) + i * inner;
+            for (int64_t j = 0; j < inner; ++j) to[j] = combined(combine, to[j], from[j]);
+          }
+          return Ok();
+        });
   });
 }
 

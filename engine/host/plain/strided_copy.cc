@@ -73,8 +73,10 @@ void copy_axes(const std::vector<Axis>& axes, const T* from, T* to) {
         source += at * axes[i].from;
         target += at * axes[i].to;
       }
-      if (tiled) copy_tiled(source, target, axes[rank - 2], axes[rank - 1]);
-      else copy_row(source, target, axes[rank - 1]);
+      if (tiled)
+        copy_tiled(source, target, axes[rank - 2], axes[rank - 1]);
+      else
+        copy_row(source, target, axes[rank - 1]);
     }
   });
 }
