@@ -52,10 +52,36 @@ Result<ValueId> gather_to_slice(Site& site) {
   return site.emit(ir::Reshape{site.type().shape}, {piece});
 }
 
+// A gather_nd that takes every element in its place: exporters index with the position along each
+// axis where a reshape would do.
+Result<ValueId> gather_nd_to_reshape(Site& site) {
+  const auto* opaque = site.op<ir::Opaque>();
+  if (!opaque || opaque->operation.name != "gather_nd") return kNoValue;
+  if (opaque->operation.get_int("batch_dims", 0) != 0) return kNoValue;
+  if (!site.graph.value(site.input(1)).constant) return kNoValue;
+  const Shape& shape = site.graph.type(site.input(0)).shape;
+  const TensorType& indices = site.graph.type(site.input(1));
+  if (site.type().elements() != element_count(shape) || indices.elements() == 0 ||
+      indices.elements() > kMaxIndices * 8) {
+    return kNoValue;
+  }
+  KILN_ASSIGN_OR_RETURN(const auto numbers, read_doubles(site.graph, site.input(1)));
+  const auto depth = static_cast<size_t>(indices.shape.back());
+  for (size_t i = 0; i < numbers.size(); i += depth) {
+    int64_t flat = 0;
+    for (size_t axis = 0; axis < depth; ++axis) {
+      const auto index = static_cast<int64_t>(numbers[i + axis]);
+      flat = flat * shape[axis] + (index < 0 ? index + shape[axis] : index);
+    }
+    if (flat != static_cast<int64_t>(i / depth)) return kNoValue;
+  }
+  return site.emit(ir::Reshape{site.type().shape}, {site.input(0)});
+}
+
 }  // namespace
 
 Result<bool> slice_constant_gathers(ir::Graph& graph, PassContext&) {
-  constexpr Rule kRules[] = {gather_to_slice};
+  constexpr Rule kRules[] = {gather_to_slice, gather_nd_to_reshape};
   return rewrite_nodes(graph, kRules);
 }
 

@@ -77,6 +77,30 @@ bool has_idle_input(const Graph& body) {
                      [&](ValueId input) { return ir::unused(body, input); });
 }
 
+// The nodes, producers first; ties by id. Looks at nothing but them.
+std::vector<NodeId> sorted(const Graph& graph, const std::set<NodeId>& nodes) {
+  std::vector<NodeId> order;
+  std::set<NodeId> entered;
+  std::vector<std::pair<NodeId, size_t>> stack;
+  for (NodeId root : nodes) {
+    if (entered.insert(root).second) stack.emplace_back(root, 0);
+    while (!stack.empty()) {
+      auto& [id, next] = stack.back();
+      const auto& inputs = graph.node(id).inputs;
+      if (next == inputs.size()) {
+        order.push_back(id);
+        stack.pop_back();
+        continue;
+      }
+      const NodeId producer = graph.value(inputs[next++]).producer;
+      if (producer != ir::kNoNode && nodes.count(producer) && entered.insert(producer).second) {
+        stack.emplace_back(producer, 0);
+      }
+    }
+  }
+  return order;
+}
+
 void tidy(Graph& body) {
   PassContext scratch;
   // Neither pass can fail.
@@ -110,11 +134,7 @@ RegionDraft draft_region(const Graph& graph, std::span<const NodeId> members,
   const std::set<NodeId> own(members.begin(), members.end());
   std::set<NodeId> all(copies.begin(), copies.end());
   all.insert(own.begin(), own.end());
-  // Ascending positions in the graph's order; ids alone do not tell it.
-  std::vector<NodeId> order;
-  for (NodeId id : graph.topological_order()) {
-    if (all.count(id)) order.push_back(id);
-  }
+  const std::vector<NodeId> order = sorted(graph, all);
   RegionDraft draft;
   BodyBuilder builder(graph);
   for (NodeId id : order) {

@@ -12,6 +12,10 @@
 #include "builder/clean/sink_transposes.h"
 #include "builder/clean/slice_constant_gathers.h"
 #include "builder/fuse/form_regions.h"
+#include "builder/fuse/fuse_attention.h"
+#include "builder/fuse/fuse_epilogues.h"
+#include "builder/fuse/fuse_loops.h"
+#include "builder/fuse/fuse_parallel_projections.h"
 
 namespace kiln {
 namespace {
@@ -34,6 +38,14 @@ constexpr Pass kPipeline[] = {
     // Last, so that it sees the nodes that the other rules made equal.
     {.name = "merge-equal-nodes", .stage = kClean, .run = clean::merge_equal_nodes},
 
+    // Before anything else takes a softmax apart or joins its MatMuls with what is around them.
+    {.name = "fuse-attention", .stage = kFuse, .run = fuse::fuse_attention},
+    // After attention, which took the scales off the projections that it reads.
+    {.name = "fuse-parallel-projections", .stage = kFuse, .run = fuse::fuse_parallel_projections},
+    // Anchors take their epilogues before loops do: a pointwise node is free behind a contraction.
+    {.name = "fuse-convolution-epilogues", .stage = kFuse, .run = fuse::fuse_convolution_epilogues},
+    {.name = "fuse-contraction-epilogues", .stage = kFuse, .run = fuse::fuse_contraction_epilogues},
+    {.name = "fuse-loops", .stage = kFuse, .run = fuse::fuse_loops},
     // Everything after this meets regions alone.
     {.name = "form-regions", .stage = kFuse, .required = true, .run = fuse::form_regions},
 };

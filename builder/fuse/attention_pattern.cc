@@ -1,0 +1,154 @@
+#include "builder/fuse/attention_pattern.h"
+
+#include "builder/clean/constant_value.h"
+#include "builder/fuse/attention_mask.h"
+#include "builder/fuse/softmax_pattern.h"
+
+namespace kiln::fuse {
+namespace {
+
+using ir::Graph;
+using ir::made_by;
+using ir::operand;
+using ir::ValueId;
+
+bool same_shape(const Graph& graph, ValueId a, ValueId b) {
+  return graph.type(a).shape == graph.type(b).shape;
+}
+
+// x of x * c or x / c with a constant c, which goes into `scale`; else `value` itself.
+ValueId strip_scale(const Graph& graph, ValueId value, double& scale) {
+  const bool mul = made_by(graph, value, ScalarFn::kMul);
+  if (!mul && !made_by(graph, value, ScalarFn::kDiv)) return value;
+  for (size_t data : {0, 1}) {
+    if (data == 1 && !mul) break;
+    const auto factor = clean::splat_of(graph, operand(graph, value, 1 - data));
+    const ValueId x = operand(graph, value, data);
+    if (!factor || *factor == 0 || !same_shape(graph, x, value)) continue;
+    scale = mul ? scale * *factor : scale / *factor;
+    return x;
+  }
+  return value;
+}
+
+// The scores of where(condition, scores, fill) or where(condition, fill, scores).
+struct MaskedScores {
+  ValueId scores = ir::kNoValue;
+  bool keeps = true;
+  double fill = 0;
+};
+std::optional<MaskedScores> match_where(const Graph& graph, ValueId value) {
+  if (!made_by(graph, value, ScalarFn::kWhere)) return std::nullopt;
+  for (const bool keeps : {true, false}) {
+    const auto fill = clean::splat_of(graph, operand(graph, value, keeps ? 2 : 1));
+    const ValueId scores = operand(graph, value, keeps ? 1 : 2);
+    if (fill && masks_out(*fill) && same_shape(graph, scores, value)) {
+      return MaskedScores{scores, keeps, *fill};
+    }
+  }
+  return std::nullopt;
+}
+
+// Whether a MatMul's product of that shape is behind scales, casts and masks.
+bool leads_to_product(const Graph& graph, ValueId value, const Shape& shape) {
+  if (graph.type(value).shape != shape) return false;
+  if (ir::producer_as<ir::MatMul>(graph, value)) return true;
+  double ignored = 1;
+  if (const ValueId below = strip_scale(graph, value, ignored); below != value) {
+    return leads_to_product(graph, below, shape);
+  }
+  if (ir::producer_as<ir::Cast>(graph, value)) {
+    return leads_to_product(graph, operand(graph, value, 0), shape);
+  }
+  if (const auto masked = match_where(graph, value)) {
+    return leads_to_product(graph, masked->scores, shape);
+  }
+  return made_by(graph, value, ScalarFn::kAdd) &&
+         (leads_to_product(graph, operand(graph, value, 0), shape) ||
+          leads_to_product(graph, operand(graph, value, 1), shape));
+}
+
+// Takes one mask off the scores: the value below it, or kNoValue if there is none to take.
+ValueId strip_mask(const Graph& graph, ValueId value, AttentionPattern& pattern) {
+  if (made_by(graph, value, ScalarFn::kAdd) && pattern.additive == ir::kNoValue) {
+    for (size_t data : {0, 1}) {
+      const ValueId scores = operand(graph, value, data);
+      if (!leads_to_product(graph, scores, graph.type(value).shape)) continue;
+      pattern.additive = operand(graph, value, 1 - data);
+      return scores;
+    }
+  }
+  const auto masked = match_where(graph, value);
+  if (!masked || pattern.condition != ir::kNoValue) return ir::kNoValue;
+  pattern.condition = operand(graph, value, 0);
+  pattern.condition_keeps = masked->keeps;
+  pattern.fill = masked->fill;
+  return masked->scores;
+}
+
+// From the softmax's input down to the product of q and k; false where something else is between.
+bool walk_scores(const Graph& graph, ValueId at, AttentionPattern& pattern, std::string& miss) {
+  bool scaled = false;  // a mask below a scale would have been scaled too
+  while (!ir::producer_as<ir::MatMul>(graph, at)) {
+    ValueId below = strip_scale(graph, at, pattern.scale);
+    scaled |= below != at;
+    const auto* cast = ir::producer_as<ir::Cast>(graph, at);
+    if (below == at && cast && is_float(cast->to)) below = operand(graph, at, 0);
+    if (below == at) below = scaled ? ir::kNoValue : strip_mask(graph, at, pattern);
+    if (below == ir::kNoValue) {
+      const ir::NodeId producer = graph.value(at).producer;
+      miss = producer == ir::kNoNode
+                 ? "the scores do not come from a MatMul"
+                 : "node '" + graph.node(producer).name + "' stands between MatMul and softmax";
+      return false;
+    }
+    at = below;
+  }
+  if (!ir::used_once(graph, at)) {
+    miss = "the product of q and k is also read elsewhere";
+    return false;
+  }
+  const auto& product = *ir::producer_as<ir::MatMul>(graph, at);
+  if (product.transpose_a) {
+    miss = "q is stored transposed";
+    return false;
+  }
+  pattern.q = operand(graph, at, 0);
+  pattern.k = operand(graph, at, 1);
+  pattern.k_is_transposed = !product.transpose_b;
+  return true;
+}
+
+ValueId strip_scales(const Graph& graph, ValueId value, double& scale) {
+  for (ValueId below = strip_scale(graph, value, scale); below != value;
+       below = strip_scale(graph, value, scale)) {
+    value = below;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::optional<AttentionPattern> match_attention(const Graph& graph, ir::NodeId root,
+                                                std::string& miss) {
+  const auto* matmul = std::get_if<ir::MatMul>(&graph.node(root).op);
+  if (!matmul || matmul->transpose_a) return std::nullopt;
+  const ValueId probabilities = graph.node(root).inputs[0];
+  const auto softmax = match_softmax(graph, probabilities);
+  if (!softmax) return std::nullopt;
+  if (!ir::used_once(graph, probabilities)) {
+    miss = "the probabilities are also read elsewhere";
+    return std::nullopt;
+  }
+  AttentionPattern pattern;
+  pattern.nan_becomes_zero = softmax->nan_becomes_zero;
+  pattern.scores = softmax->input;
+  pattern.v = graph.node(root).inputs[1];
+  pattern.v_is_transposed = matmul->transpose_b;
+  if (!walk_scores(graph, softmax->input, pattern, miss)) return std::nullopt;
+  pattern.q = strip_scales(graph, pattern.q, pattern.scale);
+  pattern.k = strip_scales(graph, pattern.k, pattern.scale);
+  return pattern;
+}
+
+}  // namespace kiln::fuse

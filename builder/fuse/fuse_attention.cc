@@ -1,0 +1,186 @@
+#include "builder/fuse/fuse_attention.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "builder/clean/constant_value.h"
+#include "builder/clean/remove_dead_code.h"
+#include "builder/clean/rewrite.h"
+#include "builder/fuse/attention_mask.h"
+#include "builder/fuse/attention_pattern.h"
+
+namespace kiln::fuse {
+namespace {
+
+using clean::Site;
+using ir::Graph;
+using ir::kNoValue;
+using ir::NodeId;
+using ir::ValueId;
+
+// `value` with its last two axes swapped; takes a transpose away where one is there.
+Result<ValueId> swap_last_two(Site& site, ValueId value) {
+  const auto rank = static_cast<size_t>(site.graph.type(value).rank());
+  std::vector<int64_t> perm(rank);
+  std::iota(perm.begin(), perm.end(), 0);
+  std::swap(perm[rank - 1], perm[rank - 2]);
+  if (const auto* transpose = ir::producer_as<ir::Transpose>(site.graph, value)) {
+    for (int64_t& axis : perm) axis = transpose->perm[static_cast<size_t>(axis)];
+    value = ir::operand(site.graph, value, 0);
+    if (std::is_sorted(perm.begin(), perm.end())) return value;
+  }
+  return site.emit(ir::Transpose{std::move(perm)}, {value});
+}
+
+Result<ValueId> reshape_to(Site& site, ValueId value, const Shape& shape) {
+  if (site.graph.type(value).shape == shape) return value;
+  return site.emit(ir::Reshape{shape}, {value});
+}
+
+// [..., S, D] as [B, H, S, D]: ranks other than 4 have all their leading axes in B.
+Shape four_dims(const Shape& shape) {
+  if (shape.size() == 4) return shape;
+  int64_t leading = 1;
+  for (size_t i = 0; i + 2 < shape.size(); ++i) leading *= shape[i];
+  return {leading, 1, shape[shape.size() - 2], shape[shape.size() - 1]};
+}
+
+// The [B, G, T, D] that was repeated to [B, H, T, D]; `value` itself if it was not.
+ValueId strip_repeat(const Graph& graph, ValueId value) {
+  if (!ir::producer_as<ir::Reshape>(graph, value)) return value;
+  const ValueId wide = ir::operand(graph, value, 0);
+  if (!ir::producer_as<ir::Broadcast>(graph, wide)) return value;
+  const ValueId narrow = ir::operand(graph, wide, 0);
+  const Shape &to = graph.type(wide).shape, &from = graph.type(narrow).shape;
+  const Shape& merged = graph.type(value).shape;
+  if (to.size() != 5 || from.size() != 5 || merged.size() != 4) return value;
+  const bool repeats = from[2] == 1 && from[0] == to[0] && from[1] == to[1] && from[3] == to[3] &&
+                       from[4] == to[4] && merged[0] == to[0] && merged[1] == to[1] * to[2] &&
+                       merged[2] == to[3] && merged[3] == to[4];
+  return repeats ? narrow : value;
+}
+
+// Both or neither of k and v lose their repetition, so that they keep one number of heads.
+Result<bool> share_heads(Site& site, ValueId& k, ValueId& v) {
+  const ValueId k_heads = strip_repeat(site.graph, k), v_heads = strip_repeat(site.graph, v);
+  if (k_heads == k || v_heads == v) return false;
+  const Shape &a = site.graph.type(k_heads).shape, &b = site.graph.type(v_heads).shape;
+  if (a[1] != b[1]) return false;
+  const Shape k_shape{a[0], a[1], a[3], a[4]}, v_shape{b[0], b[1], b[3], b[4]};
+  KILN_ASSIGN_OR_RETURN(k, reshape_to(site, k_heads, k_shape));
+  KILN_ASSIGN_OR_RETURN(v, reshape_to(site, v_heads, v_shape));
+  return true;
+}
+
+// A mask of the scores' rank as one that broadcasts to [B, H, S, T].
+Result<ValueId> four_dim_mask(Site& site, ValueId mask, size_t rank) {
+  const Shape& shape = site.graph.type(mask).shape;
+  if (rank == 4 || shape.size() <= 2) return mask;
+  return reshape_to(site, mask, four_dims(shape));
+}
+
+Result<AttentionMask> build_mask(Site& site, const AttentionPattern& pattern) {
+  const Shape scores = site.graph.type(pattern.scores).shape;
+  const int64_t rows = scores[scores.size() - 2], columns = scores.back();
+  AttentionMask mask;
+  if (pattern.condition != kNoValue) {
+    ValueId keep = pattern.condition;
+    if (!pattern.condition_keeps) {
+      KILN_ASSIGN_OR_RETURN(keep, site.emit(ir::Pointwise{ScalarFn::kNot}, {keep}));
+    }
+    mask = read_bool_mask(site.graph, keep, pattern.fill, rows, columns, pattern.nan_becomes_zero);
+  }
+  if (pattern.additive != kNoValue) {
+    KILN_ASSIGN_OR_RETURN(const AttentionMask added,
+                          read_additive_mask(site.graph, site.id(), pattern.additive, rows, columns,
+                                             pattern.nan_becomes_zero));
+    const bool both = mask.value != kNoValue && added.value != kNoValue;
+    if (both) {
+      // One additive mask says both: masked scores have the fill, the others what is added.
+      const DType dtype = site.graph.type(pattern.additive).dtype;
+      std::vector<double> low{pattern.fill};
+      KILN_ASSIGN_OR_RETURN(const ValueId fill,
+                            clean::add_doubles(site.graph, "masked_score", {dtype, {}}, low));
+      KILN_ASSIGN_OR_RETURN(mask.value, site.emit(ir::Pointwise{ScalarFn::kWhere},
+                                                  {mask.value, pattern.additive, fill}));
+    } else if (added.value != kNoValue) {
+      mask.value = added.value;
+    }
+    mask.masked_row_zero |= added.masked_row_zero;
+    mask.causal |= added.causal;
+  }
+  if (mask.value != kNoValue) {
+    KILN_ASSIGN_OR_RETURN(mask.value, four_dim_mask(site, mask.value, scores.size()));
+  }
+  return mask;
+}
+
+// The Attention node's result in the MatMul's type; kNoValue with a reason if the op cannot say it.
+Result<ValueId> emit_attention(Site& site, const AttentionPattern& pattern, std::string& miss) {
+  ValueId q = pattern.q, k = pattern.k, v = pattern.v;
+  if (pattern.k_is_transposed) {
+    KILN_ASSIGN_OR_RETURN(k, swap_last_two(site, k));
+  }
+  if (pattern.v_is_transposed) {
+    KILN_ASSIGN_OR_RETURN(v, swap_last_two(site, v));
+  }
+  for (ValueId* operand : {&q, &k, &v}) {
+    KILN_ASSIGN_OR_RETURN(*operand,
+                          reshape_to(site, *operand, four_dims(site.graph.type(*operand).shape)));
+  }
+  const Shape result_shape = four_dims(site.type().shape);
+  KILN_RETURN_IF_ERROR(share_heads(site, k, v));
+  KILN_ASSIGN_OR_RETURN(const AttentionMask mask, build_mask(site, pattern));
+  std::vector<ValueId> inputs{q, k, v};
+  if (mask.value != kNoValue) inputs.push_back(mask.value);
+  const ir::Attention op{pattern.scale, mask.causal, 0.0, mask.masked_row_zero};
+  std::vector<TensorType> types;
+  for (ValueId input : inputs) types.push_back(site.graph.type(input));
+  const auto inferred = ir::infer_types(op, types);
+  if (!inferred.ok() || inferred->front() != TensorType{site.type().dtype, result_shape}) {
+    miss = inferred.ok() ? "the result would have another type" : inferred.error().message;
+    return kNoValue;
+  }
+  KILN_ASSIGN_OR_RETURN(const ValueId result, site.emit(op, std::move(inputs)));
+  return reshape_to(site, result, site.type().shape);
+}
+
+Result<bool> fuse_one(Graph& graph, NodeId root, PassContext& context) {
+  std::string miss;
+  const auto pattern = match_attention(graph, root, miss);
+  ValueId result = kNoValue;
+  if (pattern) {
+    Site site(graph, root);
+    KILN_ASSIGN_OR_RETURN(result, emit_attention(site, *pattern, miss));
+  }
+  if (result == kNoValue) {
+    if (!miss.empty()) {
+      const ValueId probabilities = graph.node(root).inputs[0];
+      context.near_misses.push_back({graph.node(graph.value(probabilities).producer).name,
+                                     graph.node(root).name, "fuse-attention", miss});
+    }
+    return false;
+  }
+  graph.replace_uses(graph.result(root), result);
+  clean::erase_with_producers(graph, root);
+  return true;
+}
+
+}  // namespace
+
+Result<bool> fuse_attention(Graph& graph, PassContext& context) {
+  bool changed = false;
+  for (NodeId id : graph.topological_order()) {
+    if (graph.node(id).erased) continue;
+    Result<bool> fused = fuse_one(graph, id, context);
+    if (!fused.ok()) {
+      return std::move(fused).error().context("node '" + graph.node(id).name + "'");
+    }
+    changed |= *fused;
+  }
+  // What a near miss has prepared in vain must not stay.
+  KILN_ASSIGN_OR_RETURN(const bool removed, clean::remove_dead_code(graph, context));
+  return changed || removed;
+}
+
+}  // namespace kiln::fuse

@@ -1,0 +1,150 @@
+#include "builder/fuse/fuse_parallel_projections.h"
+
+#include <algorithm>
+#include <map>
+
+#include "builder/clean/fold_constants.h"
+#include "builder/clean/rewrite.h"
+
+namespace kiln::fuse {
+namespace {
+
+using clean::Site;
+using ir::Graph;
+using ir::NodeId;
+using ir::ValueId;
+
+// One projection: x W, or x W + b.
+struct Projection {
+  NodeId matmul;
+  ValueId weights, bias, result;  // bias: kNoValue for none
+
+  bool biased() const { return bias != ir::kNoValue; }
+};
+
+// Slicing the joined result must not cost a copy: what reads a projection must be able to read a
+// part of a row, which generated loops can and library calls cannot.
+bool readers_take_slices(const Graph& graph, ValueId value) {
+  if (graph.is_output(value)) return false;
+  const auto& uses = graph.value(value).uses;
+  return std::all_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
+    const ir::Op& op = graph.node(use.node).op;
+    return std::holds_alternative<ir::Pointwise>(op) || std::holds_alternative<ir::Cast>(op) ||
+           std::holds_alternative<ir::Reshape>(op) || std::holds_alternative<ir::Transpose>(op) ||
+           std::holds_alternative<ir::Slice>(op) || std::holds_alternative<ir::Reduce>(op) ||
+           std::holds_alternative<ir::Concat>(op) || std::holds_alternative<ir::Gather>(op);
+  });
+}
+
+// The bias added right behind the MatMul, constant and one number a column.
+Projection with_bias(const Graph& graph, NodeId id) {
+  const ir::Node& node = graph.node(id);
+  Projection found{id, node.inputs[1], ir::kNoValue, node.outputs[0]};
+  if (!ir::used_once(graph, found.result)) return found;
+  const ir::Node& add = graph.node(graph.value(found.result).uses[0].node);
+  const auto* pointwise = std::get_if<ir::Pointwise>(&add.op);
+  if (!pointwise || pointwise->fn != ScalarFn::kAdd) return found;
+  const ValueId other = add.inputs[add.inputs[0] == found.result ? 1 : 0];
+  const TensorType& type = graph.type(other);
+  const int64_t columns = graph.type(found.result).shape.back();
+  const bool is_bias = graph.value(other).constant && type.shape == Shape{columns} &&
+                       graph.type(add.outputs[0]) == graph.type(found.result);
+  if (is_bias) {
+    found.bias = other;
+    found.result = add.outputs[0];
+  }
+  return found;
+}
+
+// Projections of one input that can be joined: same layout, constant weights of their own.
+std::vector<Projection> candidates(const Graph& graph, ValueId input) {
+  std::map<std::pair<bool, bool>, std::vector<Projection>> groups;  // by layout and bias
+  std::vector<NodeId> users;
+  for (const ir::Use& use : graph.value(input).uses) {
+    if (use.slot == 0) users.push_back(use.node);
+  }
+  std::sort(users.begin(), users.end());
+  for (NodeId id : users) {
+    const auto* matmul = std::get_if<ir::MatMul>(&graph.node(id).op);
+    if (!matmul || matmul->transpose_a) continue;
+    const ValueId weights = graph.node(id).inputs[1];
+    if (!graph.value(weights).constant || graph.type(weights).rank() != 2) continue;
+    if (!ir::used_once(graph, weights)) continue;
+    const Projection projection = with_bias(graph, id);
+    if (!readers_take_slices(graph, projection.result)) continue;
+    groups[{matmul->transpose_b, projection.biased()}].push_back(projection);
+  }
+  for (auto& [key, group] : groups) {
+    if (group.size() >= 2) return group;
+  }
+  return {};
+}
+
+Result<ValueId> sliced_columns(Site& site, ValueId value, int64_t start, int64_t count) {
+  ir::Slice slice;
+  slice.sizes = site.graph.type(value).shape;
+  slice.starts.assign(slice.sizes.size(), 0);
+  slice.steps.assign(slice.sizes.size(), 1);
+  slice.starts.back() = start;
+  slice.sizes.back() = count;
+  return site.emit(std::move(slice), {value});
+}
+
+std::vector<std::string> joined_origins(const Graph& graph, const std::vector<Projection>& group) {
+  std::vector<std::string> origins;
+  for (const Projection& projection : group) {
+    const auto& more = graph.node(projection.matmul).origins;
+    origins.insert(origins.end(), more.begin(), more.end());
+  }
+  return origins;
+}
+
+Result<> join(Graph& graph, ValueId input, const std::vector<Projection>& group) {
+  Site site(graph, group.front().matmul);
+  const ir::MatMul op = *site.op<ir::MatMul>();
+  std::vector<ValueId> weights, biases;
+  for (const Projection& projection : group) {
+    weights.push_back(projection.weights);
+    if (projection.biased()) biases.push_back(projection.bias);
+  }
+  // The concatenations fold below.
+  KILN_ASSIGN_OR_RETURN(const ValueId wide_weights,
+                        site.emit(ir::Concat{op.transpose_b ? 0 : 1}, std::move(weights)));
+  const std::string name = site.node().name;
+  KILN_ASSIGN_OR_RETURN(const NodeId product, graph.add_node(name, joined_origins(graph, group), op,
+                                                             {input, wide_weights}));
+  ValueId wide = graph.result(product);
+  if (!biases.empty()) {
+    KILN_ASSIGN_OR_RETURN(const ValueId bias, site.emit(ir::Concat{0}, std::move(biases)));
+    KILN_ASSIGN_OR_RETURN(wide, site.emit(ir::Pointwise{ScalarFn::kAdd}, {wide, bias}));
+  }
+  int64_t start = 0;
+  for (const Projection& projection : group) {
+    const int64_t columns = graph.type(projection.result).shape.back();
+    KILN_ASSIGN_OR_RETURN(const ValueId part, sliced_columns(site, wide, start, columns));
+    graph.replace_uses(projection.result, part);
+    start += columns;
+  }
+  for (const Projection& projection : group) {
+    clean::erase_with_producers(graph, graph.value(projection.result).producer);
+  }
+  return Ok();
+}
+
+}  // namespace
+
+Result<bool> fuse_parallel_projections(Graph& graph, PassContext& context) {
+  bool changed = false;
+  const size_t values = graph.value_count();
+  for (uint32_t i = 0; i < values; ++i) {
+    const ValueId input{i};
+    for (auto group = candidates(graph, input); !group.empty(); group = candidates(graph, input)) {
+      KILN_RETURN_IF_ERROR(join(graph, input, group));
+      changed = true;
+    }
+  }
+  if (changed) KILN_RETURN_IF_ERROR(clean::fold_constants(graph, context));
+  return changed;
+}
+
+}  // namespace kiln::fuse
