@@ -1,6 +1,7 @@
 #include "builder/verify/reference.h"
 
 #include <cstring>
+#include <memory>
 
 #include "engine/host_kernels.h"
 
@@ -11,6 +12,8 @@ using ir::Graph;
 using ir::NodeId;
 using ir::ValueId;
 using Tensors = std::vector<HostTensor>;
+
+constexpr size_t kWorkspaceAlignment = 64;
 
 std::string node_text(const Graph& graph, NodeId id) {
   return "node '" + graph.node(id).name + "'";
@@ -23,30 +26,66 @@ Result<> check_size(const TensorType& type, const ReferenceOptions& options) {
                                             std::to_string(options.max_value_bytes)};
 }
 
-Result<Tensors> run_kernel(const Operation& operation, std::span<const HostTensor> inputs,
-                           std::span<const TensorType> output_types,
-                           const ReferenceOptions& options) {
-  std::vector<TensorType> types;
-  std::vector<const void*> sources;
-  for (const HostTensor& input : inputs) {
-    types.push_back(input.type);
-    sources.push_back(input.bytes.data());
-  }
+// Buffers of one operation: pointers to the inputs' bytes, and fresh outputs.
+struct Buffers {
+  std::vector<TensorType> input_types;
+  std::vector<const void*> inputs;
   std::vector<std::vector<std::byte>> results;
-  std::vector<void*> targets;
+  std::vector<void*> outputs;
+
+  Tensors take(std::span<const TensorType> types) {
+    Tensors tensors;
+    for (size_t i = 0; i < results.size(); ++i) {
+      results[i].pop_back();
+      tensors.push_back({types[i], SharedBytes::take(std::move(results[i]))});
+    }
+    return tensors;
+  }
+};
+
+Result<Buffers> make_buffers(std::span<const HostTensor> inputs,
+                             std::span<const TensorType> output_types,
+                             const ReferenceOptions& options) {
+  Buffers buffers;
+  for (const HostTensor& input : inputs) {
+    buffers.input_types.push_back(input.type);
+    buffers.inputs.push_back(input.bytes.data());
+  }
   for (const TensorType& type : output_types) {
     KILN_RETURN_IF_ERROR(check_size(type, options));
     // One byte more, so that an empty tensor has an address too.
-    results.emplace_back(static_cast<size_t>(type.bytes()) + 1);
-    targets.push_back(results.back().data());
+    buffers.results.emplace_back(static_cast<size_t>(type.bytes()) + 1);
+    buffers.outputs.push_back(buffers.results.back().data());
   }
-  KILN_RETURN_IF_ERROR(run_host_operation(operation, types, sources, output_types, targets));
-  Tensors outputs;
-  for (size_t i = 0; i < results.size(); ++i) {
-    results[i].pop_back();
-    outputs.push_back({output_types[i], SharedBytes::take(std::move(results[i]))});
+  return buffers;
+}
+
+Result<Tensors> run_kernel(const Operation& operation, std::span<const HostTensor> inputs,
+                           std::span<const TensorType> output_types,
+                           const ReferenceOptions& options) {
+  KILN_ASSIGN_OR_RETURN(Buffers buffers, make_buffers(inputs, output_types, options));
+  KILN_RETURN_IF_ERROR(run_host_operation(operation, buffers.input_types, buffers.inputs,
+                                          output_types, buffers.outputs));
+  return buffers.take(output_types);
+}
+
+Result<Tensors> run_plugin(const ir::PluginCall& call, std::span<const HostTensor> inputs,
+                           std::span<const TensorType> output_types,
+                           const ReferenceOptions& options) {
+  const Plugin* plugin = find_plugin(options.plugins, call.name, call.version);
+  if (!plugin) {
+    return Error{ErrorCode::kUnsupported, "plugin '" + call.name + "' version '" + call.version +
+                                              "' is not loaded; give it with --plugin"};
   }
-  return outputs;
+  KILN_ASSIGN_OR_RETURN(Buffers buffers, make_buffers(inputs, output_types, options));
+  KILN_ASSIGN_OR_RETURN(const PluginInstance instance,
+                        plugin->instantiate(call.attributes, buffers.input_types, output_types));
+  std::vector<std::byte> workspace(instance.workspace_bytes() + kWorkspaceAlignment);
+  void* aligned = workspace.data();
+  size_t space = workspace.size();
+  std::align(kWorkspaceAlignment, instance.workspace_bytes(), aligned, space);
+  KILN_RETURN_IF_ERROR(instance.run(buffers.inputs, buffers.outputs, aligned));
+  return buffers.take(output_types);
 }
 
 bool truth(const HostTensor& tensor) { return tensor.bytes.bytes[0] != std::byte{0}; }
@@ -166,7 +205,7 @@ Result<Tensors> run_reference_op(const ir::Op& op, std::span<const HostTensor> i
   if (const auto* region = std::get_if<ir::Region>(&op)) {
     return run_reference(*region->body, inputs, options);
   }
-  return Error{ErrorCode::kUnsupported, "the reference cannot run plugins"};
+  return run_plugin(std::get<ir::PluginCall>(op), inputs, output_types, options);
 }
 
 Result<Tensors> run_reference(const Graph& graph, std::span<const HostTensor> inputs,

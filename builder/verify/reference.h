@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "builder/ir/graph.h"
+#include "engine/plugin_library.h"
 #include "formats/result.h"
 #include "formats/shared_bytes.h"
 #include "formats/tensor_type.h"
@@ -20,6 +21,7 @@ struct HostTensor {
 struct ReferenceOptions {
   // Fails with kOutOfMemory instead of allocating a value larger than this.
   int64_t max_value_bytes = int64_t{1} << 36;
+  std::span<const Plugin> plugins;  // for PluginCall nodes
 };
 
 // Executes every node, If, Loop, PluginCall and Region included. Inputs are in the order of

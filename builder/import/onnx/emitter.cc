@@ -11,6 +11,8 @@ namespace {
 // the clean pass, so that the imported graph stays what the model says.
 constexpr int64_t kFoldInputElements = 1 << 16;
 constexpr int64_t kFoldOutputElements = 1 << 12;
+// No value that fits a machine is larger; a damaged or hostile model's may be.
+constexpr int64_t kMaxElements = int64_t{1} << 36;
 
 template <class T>
 SharedBytes bytes_of(const std::vector<T>& values) {
@@ -66,12 +68,33 @@ std::vector<ValueId> Emitter::emit_all(ir::Op op, std::vector<ValueId> inputs) {
   if (failed()) return {};
   if (auto folded = fold(op, inputs)) return *folded;
   if (failed()) return {};
-  auto node = graph_->add_node(name_, origins_, std::move(op), std::move(inputs));
-  if (!node.ok()) {
-    error_ = std::move(node).error();
+  std::vector<TensorType> types;
+  for (ValueId id : inputs) types.push_back(graph_->type(id));
+  auto outputs = ir::infer_types(op, types);
+  if (!outputs.ok()) {
+    error_ = std::move(outputs).error();
     return {};
   }
-  return graph_->node(*node).outputs;
+  return emit_typed(std::move(op), std::move(inputs), *outputs);
+}
+
+std::vector<ValueId> Emitter::emit_typed(ir::Op op, std::vector<ValueId> inputs,
+                                         std::span<const TensorType> types) {
+  if (failed() || !check_sizes(types)) return {};
+  return graph_
+      ->node(graph_->add_typed_node(name_, origins_, std::move(op), std::move(inputs), types))
+      .outputs;
+}
+
+bool Emitter::check_sizes(std::span<const TensorType> types) {
+  for (const TensorType& type : types) {
+    const auto elements = checked_element_count(type.shape);
+    if (elements && *elements <= kMaxElements) continue;
+    remember("the result " + to_string(type) + " has more than 2^36 elements",
+             ErrorCode::kUnsupported);
+    return false;
+  }
+  return true;
 }
 
 std::optional<std::vector<ValueId>> Emitter::fold(const ir::Op& op,

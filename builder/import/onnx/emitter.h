@@ -6,6 +6,7 @@
 // inputs are all small constants are evaluated at once: shape arithmetic never reaches the graph.
 #pragma once
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -41,6 +42,9 @@ class Emitter {
 
   ValueId emit(ir::Op op, std::vector<ValueId> inputs);  // an op with one output
   std::vector<ValueId> emit_all(ir::Op op, std::vector<ValueId> inputs);
+  // An op whose types come from elsewhere.
+  std::vector<ValueId> emit_typed(ir::Op op, std::vector<ValueId> inputs,
+                                  std::span<const TensorType> types);
   // The long tail: one row of ir/opaque_ops.cc.
   std::vector<ValueId> opaque(Operation operation, std::vector<ValueId> inputs);
 
@@ -83,6 +87,7 @@ class Emitter {
   std::optional<HostTensor> constant_of(ValueId value);
 
  private:
+  bool check_sizes(std::span<const TensorType> types);
   void remember(std::string message, ErrorCode code = ErrorCode::kInvalidArgument);
   std::optional<std::vector<ValueId>> fold(const ir::Op& op, const std::vector<ValueId>& inputs);
 

@@ -11,7 +11,10 @@
 namespace kiln::onnx_import {
 
 std::span<const Handler> activation_handlers();
+std::span<const Handler> attention_handlers();
 std::span<const Handler> contraction_handlers();
+std::span<const Handler> data_dependent_handlers();  // NonZero, Unique, NMS, ...: known inputs only
+std::span<const Handler> einsum_handlers();
 std::span<const Handler> generator_handlers();
 std::span<const Handler> movement_handlers();
 std::span<const Handler> normalization_handlers();

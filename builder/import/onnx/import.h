@@ -2,18 +2,22 @@
 // disappears, older operator sets and composite operators are normalised: passes see the closed set
 // of ir/op.h.
 #pragma once
+#include <span>
 #include <string>
 #include <vector>
 
 #include "builder/builder.h"
 #include "builder/ir/graph.h"
 #include "builder/shape_point.h"
+#include "engine/plugin_library.h"
 #include "formats/onnx/model.h"
 #include "formats/result.h"
 
 namespace kiln::onnx_import {
 
-struct ImportOptions {};
+struct ImportOptions {
+  std::span<const Plugin> plugins;  // for nodes of custom domains
+};
 
 struct Imported {
   ir::Graph graph;

@@ -4,6 +4,7 @@
 #include <exception>
 
 #include "builder/import/onnx/handlers.h"
+#include "builder/import/onnx/plugin_node.h"
 #include "formats/onnx/schema.h"
 
 namespace kiln::onnx_import {
@@ -262,7 +263,7 @@ const onnx::Function* Importer::find_function(const onnx::Node& node) const {
 // The inputs could not be imported; the operator itself is still looked up.
 Result<> Importer::check_known(const onnx::Node& node, const Scope& scope) const {
   if (find_function(node) || find_binding_handler(node.domain, node.op_type) ||
-      find_handler(node.domain, node.op_type)) {
+      find_handler(node.domain, node.op_type) || find_node_plugin(options_.plugins, node)) {
     return Ok();
   }
   KILN_ASSIGN_OR_RETURN(const int64_t opset, opset_of(node, scope));
@@ -290,7 +291,8 @@ Bindings Importer::dispatch(const onnx::Node& node, Scope& scope, std::vector<Bi
     const auto schema = onnx::find_schema(node.op_type, node.domain, opset);
     if (schema.ok()) KILN_RETURN_IF_ERROR(check_schema(node, *schema));
   }
-  if (find_binding_handler(node.domain, node.op_type) || find_handler(node.domain, node.op_type)) {
+  if (find_binding_handler(node.domain, node.op_type) || find_handler(node.domain, node.op_type) ||
+      find_node_plugin(options_.plugins, node)) {
     return run_handler(node, opset, scope, inputs);
   }
   if (!knows_schema(node.domain)) return unknown_operator(node, opset);
@@ -317,7 +319,9 @@ Bindings Importer::run_handler(const onnx::Node& node, int64_t opset, Scope& sco
       if (context.failed()) return *context.error();
       return outputs;
     }
-    const auto outputs = find_handler(node.domain, node.op_type)->import(context);
+    const Plugin* plugin = find_node_plugin(options_.plugins, node);
+    const auto outputs = plugin ? import_plugin_node(context, *plugin)
+                                : find_handler(node.domain, node.op_type)->import(context);
     if (context.failed()) return *context.error();
     if (!outputs.ok()) return outputs.error();
     std::vector<Binding> bindings;
