@@ -61,7 +61,7 @@ Result<std::optional<FunctionProto>> built_body(
   if (!schema.BuildContextDependentFunction(context, body, opset)) {
     return std::optional<FunctionProto>();
   }
-  schema.BuildFunction(body);
+  if (body.output_size() == 0) schema.BuildFunction(body);  // most builders have done so
   set_version(body, schema, *version);
   return std::optional<FunctionProto>(std::move(body));
 }
@@ -103,6 +103,8 @@ Result<std::optional<Function>> function_body(
   if (!decoded.ok()) {
     return std::move(decoded).error().context("the function body of " + describe(node));
   }
+  // A body may use other domains than its operator's without saying at which version.
+  decoded->opset_imports.insert(opset_imports.begin(), opset_imports.end());
   return std::optional<Function>(*std::move(decoded));
 } catch (const std::exception& e) {
   return Error{ErrorCode::kUnsupported,

@@ -83,7 +83,7 @@ TEST(FunctionBody, PrimitivesHaveNone) {
 TEST(FunctionBody, BodiesCarryTheSchemasDefaults) {
   const std::vector<std::optional<ValueInfo>> types = {type_of(DType::kF32, {2})};
   auto body = function_body(Node{.op_type = "ThresholdedRelu", .inputs = {"x"}, .outputs = {"y"}},
-                            {{"", 17}}, types);
+                            {{"", 22}}, types);
   ASSERT_TRUE(body.ok()) << body.error().message;
   ASSERT_TRUE(body->has_value());
   EXPECT_EQ((*body)->inputs, std::vector<std::string>{"X"});
@@ -121,6 +121,8 @@ TEST(FunctionBody, DependsOnTheInputTypesGiven) {
   auto body = function_body(node, {{"", 17}}, types);
   ASSERT_TRUE(body.ok()) << body.error().message;
   ASSERT_TRUE(body->has_value());
+  EXPECT_EQ((*body)->inputs, (std::vector<std::string>{"X", "Scale", "B"}));
+  EXPECT_EQ((*body)->outputs, (std::vector<std::string>{"Y", "Mean", "InvStdDev"}));
   // Without the types there is nothing to cast to.
   auto unknown = function_body(node, {{"", 17}}, {});
   ASSERT_TRUE(unknown.ok()) << unknown.error().message;
