@@ -41,8 +41,9 @@ typedef struct kiln_host {
   void (*report)(void* self, const char* message);
 } kiln_host;
 
-/* A CUDA kernel candidate: source text and launch description. All strings live as long as the
- * library. Arguments are the inputs' pointers, then the outputs', then the workspace's. */
+/* A CUDA kernel candidate: source text and launch description. The host copies the strings when
+ * candidate() returns; they must live until the same thread calls the plugin again. Arguments are
+ * the inputs' pointers, then the outputs', then the workspace's. */
 typedef struct kiln_kernel_candidate {
   uint32_t struct_size;
   const char* name;

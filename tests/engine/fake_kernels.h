@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "engine/host_kernels.h"
+#include "formats/operation/operation.h"
 
 namespace kiln::testing {
 
