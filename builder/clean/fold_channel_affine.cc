@@ -170,12 +170,13 @@ Result<ValueId> scaled_weights(Site& site, const Anchor& anchor, const Affine& a
     numbers[i] *= affine.scale[static_cast<size_t>(channel)];
   }
   const TensorType type = site.graph.type(old);
-  KILN_ASSIGN_OR_RETURN(const ValueId scaled,
-                        add_doubles(site.graph, site.graph.value(old).name, type, numbers));
-  KILN_ASSIGN_OR_RETURN(const auto rounded, read_doubles(site.graph, scaled));
-  const bool fits =
-      std::all_of(rounded.begin(), rounded.end(), [](double x) { return std::isfinite(x); });
-  return fits ? scaled : kNoValue;
+  Graph scratch;  // so that weights that overflow leave no trace
+  KILN_ASSIGN_OR_RETURN(const ValueId scaled, add_doubles(scratch, "", type, numbers));
+  KILN_ASSIGN_OR_RETURN(const auto rounded, read_doubles(scratch, scaled));
+  const bool fits = std::all_of(rounded.begin(), rounded.end(),
+                                [](double x) { return std::isfinite(x); });
+  if (!fits) return kNoValue;
+  return site.graph.add_constant(site.graph.value(old).name, type, *scratch.value(scaled).constant);
 }
 
 Result<ValueId> fold(Site& site) {
