@@ -173,8 +173,8 @@ Result<ValueId> scaled_weights(Site& site, const Anchor& anchor, const Affine& a
   Graph scratch;  // so that weights that overflow leave no trace
   KILN_ASSIGN_OR_RETURN(const ValueId scaled, add_doubles(scratch, "", type, numbers));
   KILN_ASSIGN_OR_RETURN(const auto rounded, read_doubles(scratch, scaled));
-  const bool fits = std::all_of(rounded.begin(), rounded.end(),
-                                [](double x) { return std::isfinite(x); });
+  const bool fits =
+      std::all_of(rounded.begin(), rounded.end(), [](double x) { return std::isfinite(x); });
   if (!fits) return kNoValue;
   return site.graph.add_constant(site.graph.value(old).name, type, *scratch.value(scaled).constant);
 }

@@ -70,11 +70,11 @@ bool leads_to_product(const Graph& graph, ValueId value, const Shape& shape) {
 
 // Takes one mask off the scores: the value below it, or kNoValue if there is none to take.
 ValueId strip_mask(const Graph& graph, ValueId value, AttentionPattern& pattern) {
-  if (made_by(graph, value, ScalarFn::kAdd) && pattern.additive == ir::kNoValue) {
+  if (made_by(graph, value, ScalarFn::kAdd)) {
     for (size_t data : {0, 1}) {
       const ValueId scores = operand(graph, value, data);
       if (!leads_to_product(graph, scores, graph.type(value).shape)) continue;
-      pattern.additive = operand(graph, value, 1 - data);
+      pattern.additive.push_back(operand(graph, value, 1 - data));
       return scores;
     }
   }
@@ -88,8 +88,14 @@ ValueId strip_mask(const Graph& graph, ValueId value, AttentionPattern& pattern)
 
 // From the softmax's input down to the product of q and k; false where something else is between.
 bool walk_scores(const Graph& graph, ValueId at, AttentionPattern& pattern, std::string& miss) {
+  const ValueId top = at;
   bool scaled = false;  // a mask below a scale would have been scaled too
-  while (!ir::producer_as<ir::MatMul>(graph, at)) {
+  while (true) {
+    if (at != top && !ir::used_once(graph, at)) {
+      miss = "the scores are also read elsewhere";
+      return false;
+    }
+    if (ir::producer_as<ir::MatMul>(graph, at)) break;
     ValueId below = strip_scale(graph, at, pattern.scale);
     scaled |= below != at;
     const auto* cast = ir::producer_as<ir::Cast>(graph, at);
@@ -103,10 +109,6 @@ bool walk_scores(const Graph& graph, ValueId at, AttentionPattern& pattern, std:
       return false;
     }
     at = below;
-  }
-  if (!ir::used_once(graph, at)) {
-    miss = "the product of q and k is also read elsewhere";
-    return false;
   }
   const auto& product = *ir::producer_as<ir::MatMul>(graph, at);
   if (product.transpose_a) {

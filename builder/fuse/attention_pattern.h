@@ -15,7 +15,7 @@ struct AttentionPattern {
   bool k_is_transposed = false;  // k is [..., D, T], else [..., T, D]
   bool v_is_transposed = false;  // v is [..., E, T]
   double scale = 1.0;
-  ir::ValueId additive = ir::kNoValue;   // mask added to the scores
+  std::vector<ir::ValueId> additive;     // masks and biases added to the scores
   ir::ValueId condition = ir::kNoValue;  // where(condition, scores, fill)
   bool condition_keeps = true;           // false: where(condition, fill, scores)
   double fill = 0;

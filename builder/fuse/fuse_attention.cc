@@ -4,6 +4,7 @@
 #include <numeric>
 
 #include "builder/clean/constant_value.h"
+#include "builder/clean/merge_equal_nodes.h"
 #include "builder/clean/remove_dead_code.h"
 #include "builder/clean/rewrite.h"
 #include "builder/fuse/attention_mask.h"
@@ -79,10 +80,24 @@ Result<ValueId> four_dim_mask(Site& site, ValueId mask, size_t rank) {
   return reshape_to(site, mask, four_dims(shape));
 }
 
+// The sum of what is added to the scores, with the fill where a condition masks them.
+Result<ValueId> joined_mask(Site& site, const std::vector<ValueId>& added, ValueId keep,
+                            double fill) {
+  ValueId sum = added[0];
+  for (size_t i = 1; i < added.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(sum, site.emit(ir::Pointwise{ScalarFn::kAdd}, {sum, added[i]}));
+  }
+  if (keep == kNoValue) return sum;
+  const TensorType scalar{site.graph.type(sum).dtype, {}};
+  KILN_ASSIGN_OR_RETURN(const ValueId low,
+                        clean::add_doubles(site.graph, "masked_score", scalar, {&fill, 1}));
+  return site.emit(ir::Pointwise{ScalarFn::kWhere}, {keep, sum, low});
+}
+
 Result<AttentionMask> build_mask(Site& site, const AttentionPattern& pattern) {
   const Shape scores = site.graph.type(pattern.scores).shape;
   const int64_t rows = scores[scores.size() - 2], columns = scores.back();
-  AttentionMask mask;
+  AttentionMask mask, last;
   if (pattern.condition != kNoValue) {
     ValueId keep = pattern.condition;
     if (!pattern.condition_keeps) {
@@ -90,24 +105,21 @@ Result<AttentionMask> build_mask(Site& site, const AttentionPattern& pattern) {
     }
     mask = read_bool_mask(site.graph, keep, pattern.fill, rows, columns, pattern.nan_becomes_zero);
   }
-  if (pattern.additive != kNoValue) {
-    KILN_ASSIGN_OR_RETURN(const AttentionMask added,
-                          read_additive_mask(site.graph, site.id(), pattern.additive, rows, columns,
-                                             pattern.nan_becomes_zero));
-    const bool both = mask.value != kNoValue && added.value != kNoValue;
-    if (both) {
-      // One additive mask says both: masked scores have the fill, the others what is added.
-      const DType dtype = site.graph.type(pattern.additive).dtype;
-      std::vector<double> low{pattern.fill};
-      KILN_ASSIGN_OR_RETURN(const ValueId fill,
-                            clean::add_doubles(site.graph, "masked_score", {dtype, {}}, low));
-      KILN_ASSIGN_OR_RETURN(mask.value, site.emit(ir::Pointwise{ScalarFn::kWhere},
-                                                  {mask.value, pattern.additive, fill}));
-    } else if (added.value != kNoValue) {
-      mask.value = added.value;
-    }
-    mask.masked_row_zero |= added.masked_row_zero;
-    mask.causal |= added.causal;
+  std::vector<ValueId> added;  // what is more than nothing or a triangle
+  for (ValueId value : pattern.additive) {
+    KILN_ASSIGN_OR_RETURN(
+        const AttentionMask read,
+        read_additive_mask(site.graph, site.id(), value, rows, columns, pattern.nan_becomes_zero));
+    mask.causal |= read.causal;
+    mask.masked_row_zero |= read.masked_row_zero;
+    if (read.value == kNoValue) continue;
+    added.push_back(value);
+    last = read;
+  }
+  if (added.size() == 1 && mask.value == kNoValue) {
+    mask.value = last.value;
+  } else if (!added.empty()) {
+    KILN_ASSIGN_OR_RETURN(mask.value, joined_mask(site, added, mask.value, pattern.fill));
   }
   if (mask.value != kNoValue) {
     KILN_ASSIGN_OR_RETURN(mask.value, four_dim_mask(site, mask.value, scores.size()));
@@ -178,7 +190,8 @@ Result<bool> fuse_attention(Graph& graph, PassContext& context) {
     }
     changed |= *fused;
   }
-  // What a near miss has prepared in vain must not stay.
+  // Layers share their masks; what a near miss has prepared in vain must not stay.
+  if (changed) KILN_RETURN_IF_ERROR(clean::merge_equal_nodes(graph, context));
   KILN_ASSIGN_OR_RETURN(const bool removed, clean::remove_dead_code(graph, context));
   return changed || removed;
 }

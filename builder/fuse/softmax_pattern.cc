@@ -60,7 +60,9 @@ std::optional<SoftmaxPattern> match_softmax(const Graph& graph, ValueId result) 
   }
   const ValueId x = operand(graph, shifted, 0);
   if (!reduces_last_axis(graph, operand(graph, shifted, 1), ReduceFn::kMax, x)) return std::nullopt;
+  if (!used_times(graph, x, 2)) return std::nullopt;
   pattern.input = strip_cast(graph, x);
+  if (pattern.input != x && !ir::used_once(graph, pattern.input)) return std::nullopt;
   return pattern;
 }
 

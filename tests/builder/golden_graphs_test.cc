@@ -1,6 +1,6 @@
-// Golden graphs: tests/builder/<stage>/<pass>/<case>.graph holds a graph, a line `---`, and what the
-// pass makes of it (the same text where it must leave it alone). Each case is also run before and
-// after with random inputs. KILN_UPDATE=1 in the environment writes the files anew.
+// Golden graphs: tests/builder/<stage>/<pass>/<case>.graph holds a graph, a line `---`, and what
+// the pass makes of it (the same text where it must leave it alone). Each case is also run before
+// and after with random inputs. KILN_UPDATE=1 in the environment writes the files anew.
 #include <gtest/gtest.h>
 
 #include <cstdlib>

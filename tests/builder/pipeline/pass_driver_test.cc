@@ -38,9 +38,7 @@ Result<bool> drop_last_in_secret(ir::Graph& graph, PassContext& context) {
   return false;
 }
 
-Result<bool> fail(ir::Graph&, PassContext&) {
-  return Error{ErrorCode::kInternal, "node 'a': no"};
-}
+Result<bool> fail(ir::Graph&, PassContext&) { return Error{ErrorCode::kInternal, "node 'a': no"}; }
 
 constexpr Pass kDrop[] = {{.name = "drop-last", .stage = Pass::Stage::kClean, .run = drop_last}};
 
@@ -93,8 +91,7 @@ TEST(PassDriver, CatchesAPassThatHidesItsChange) {
   ir::Graph graph = parse(kNegTwice);
   PassContext context;
   context.options.check_changed_flag = true;
-  const Pass passes[] = {
-      {.name = "sly", .stage = Pass::Stage::kFuse, .run = drop_last_in_secret}};
+  const Pass passes[] = {{.name = "sly", .stage = Pass::Stage::kFuse, .run = drop_last_in_secret}};
   const auto result = run_passes(graph, passes, context);
   ASSERT_FALSE(result.ok());
   EXPECT_EQ(result.error().message, "pass 'sly': changed the graph but reported no change");
