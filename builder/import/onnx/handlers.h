@@ -22,6 +22,11 @@ std::span<const Handler> pointwise_handlers();
 std::span<const Handler> quantization_handlers();
 std::span<const Handler> reduction_handlers();
 
+// The long tail: mostly opaque operations.
+std::span<const Handler> indexing_handlers();
+std::span<const Handler> pooling_handlers();
+std::span<const Handler> resize_handlers();
+
 // nullptr: none.
 const Handler* find_handler(std::string_view domain, std::string_view op_type);
 
