@@ -1,5 +1,6 @@
 #include "engine/host/kernel_table.h"
 
+#include "engine/host/onednn/kernels.h"
 #include "engine/host/plain/kernels.h"
 #include "formats/loop_ir/scalar_function.h"
 
@@ -20,6 +21,10 @@ constexpr KernelRow kRows[] = {
     KILN_ROW(resize, kNative),         KILN_ROW(scatter_elements, kNative),
     KILN_ROW(scatter_nd, kNative),     KILN_ROW(slice, kBytes),
     KILN_ROW(transpose, kBytes),
+    {"onednn.matmul", infer_onednn_matmul, prepare_onednn_matmul, Storage::kNative},
+    {"onednn.conv", infer_onednn_conv, prepare_onednn_conv, Storage::kNative},
+    {"onednn.conv_transpose", infer_onednn_conv_transpose, prepare_onednn_conv_transpose,
+     Storage::kNative},
 };
 #undef KILN_ROW
 

@@ -14,13 +14,16 @@ DType widened(DType dtype, Storage storage) {
   return storage == Storage::kNative && narrow ? DType::kF32 : dtype;
 }
 
-// A tensor of the inner kernel: the caller's buffer, or a piece of the workspace.
+// A tensor of the inner kernel: the caller's buffer, a piece of the workspace, or, for a constant,
+// a converted copy that is made once.
 struct Buffer {
   DType outer, inner;
   int64_t elements;
   uint64_t offset = 0;
+  std::vector<std::byte> constant;
 
   bool converts() const { return outer != inner; }
+  int64_t inner_bytes() const { return (elements * bits_of(inner) + 7) / 8; }
 };
 
 class WidenedKernel final : public HostKernel {
@@ -30,7 +33,7 @@ class WidenedKernel final : public HostKernel {
     inner_workspace_ = place(inner_->workspace_bytes());
     for (auto* buffers : {&inputs_, &outputs_}) {
       for (Buffer& b : *buffers) {
-        if (b.converts()) b.offset = place((b.elements * bits_of(b.inner) + 7) / 8);
+        if (b.converts() && b.constant.empty()) b.offset = place(b.inner_bytes());
       }
     }
   }
@@ -44,8 +47,8 @@ class WidenedKernel final : public HostKernel {
     for (size_t i = 0; i < in.size(); ++i) {
       const Buffer& b = inputs_[i];
       if (!b.converts()) continue;
-      convert(b.outer, inputs[i], b.inner, base + b.offset, b.elements);
-      in[i] = base + b.offset;
+      in[i] = b.constant.empty() ? base + b.offset : b.constant.data();
+      if (b.constant.empty()) convert(b.outer, inputs[i], b.inner, base + b.offset, b.elements);
     }
     for (size_t i = 0; i < out.size(); ++i) {
       if (outputs_[i].converts()) out[i] = base + outputs_[i].offset;
@@ -81,6 +84,7 @@ class WidenedKernel final : public HostKernel {
 }  // namespace
 
 Result<KernelPtr> prepare_stored(const Prepare& p, PrepareFn prepare, Storage storage) {
+  if (storage == Storage::kAny) return prepare(p);
   std::vector<HostInput> inputs(p.inputs.begin(), p.inputs.end());
   Types outputs(p.outputs.begin(), p.outputs.end());
   std::vector<Buffer> in, out;
@@ -88,7 +92,11 @@ Result<KernelPtr> prepare_stored(const Prepare& p, PrepareFn prepare, Storage st
     in.push_back({input.type.dtype, widened(input.type.dtype, storage), input.type.elements()});
     if (!in.back().converts()) continue;
     input.type.dtype = in.back().inner;
-    input.constant = nullptr;
+    if (!input.constant) continue;
+    Buffer& buffer = in.back();
+    buffer.constant.resize(buffer.inner_bytes());
+    convert(buffer.outer, input.constant, buffer.inner, buffer.constant.data(), buffer.elements);
+    input.constant = buffer.constant.data();  // stays where it is when the buffer moves
   }
   for (TensorType& type : outputs) {
     out.push_back({type.dtype, widened(type.dtype, storage), type.elements()});
@@ -97,7 +105,7 @@ Result<KernelPtr> prepare_stored(const Prepare& p, PrepareFn prepare, Storage st
   const auto converts = [](const Buffer& b) { return b.converts(); };
   const bool needed =
       std::any_of(in.begin(), in.end(), converts) || std::any_of(out.begin(), out.end(), converts);
-  if (storage == Storage::kAny || !needed) return prepare(p);
+  if (!needed) return prepare(p);
   KILN_ASSIGN_OR_RETURN(KernelPtr inner, prepare({p.operation, inputs, outputs}));
   return KernelPtr(
       std::make_unique<WidenedKernel>(std::move(inner), std::move(in), std::move(out)));

@@ -1,0 +1,49 @@
+// A oneDNN primitive as a host kernel: its operands' layouts, constant weights reordered once, the
+// scratchpad in the caller's workspace, exceptions turned into errors.
+#pragma once
+#include <dnnl.hpp>
+#include <functional>
+#include <vector>
+
+#include "engine/host/kernel.h"
+#include "engine/host/onednn/post_ops.h"
+
+namespace kiln::host {
+
+// A tensor as the caller has it and as the primitive wants it; they differ where oneDNN was free to
+// choose. Then run() reorders, but for constants, which are reordered when the kernel is made.
+struct Operand {
+  int argument;  // DNNL_ARG_...
+  dnnl::memory::desc given, wanted;
+  const void* constant = nullptr;
+};
+
+struct PrimitiveParts {
+  dnnl::engine engine;
+  dnnl::primitive primitive;
+  dnnl::memory::desc scratchpad;
+  std::vector<Operand> inputs;  // in the order of the kernel's inputs
+  Operand output;
+};
+
+// Reorders the constants. Throws dnnl::error.
+KernelPtr make_primitive_kernel(PrimitiveParts parts);
+
+// Attributes of a primitive: user scratchpad and the post-ops but for the bias. `result` describes
+// the result as the caller has it.
+dnnl::primitive_attr primitive_attributes(const std::vector<PostOp>& ops,
+                                          const dnnl::memory::desc& result);
+
+// The operands of "add" post-ops: appended to the inputs, after the bias.
+void append_post_operands(const std::vector<PostOp>& ops, const dnnl::memory::desc& result,
+                          PrimitiveParts& parts);
+
+dnnl::memory::desc dense_desc(const Shape& shape);
+
+// Calls make(); a dnnl::error becomes kUnsupported.
+Result<KernelPtr> guarded(const Operation& operation,
+                          const std::function<Result<KernelPtr>()>& make);
+// kUnsupported for implementations that are only there for completeness.
+Result<> refuse_reference(const Operation& operation, const char* implementation);
+
+}  // namespace kiln::host
