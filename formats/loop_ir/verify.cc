@@ -10,7 +10,7 @@
 namespace kiln::loop {
 namespace {
 
-constexpr size_t kMaxExprs = 1 << 14;
+constexpr size_t kMaxExprs = 1 << 12;
 constexpr size_t kMaxBuffers = 1 << 12;
 constexpr size_t kMaxTerms = 64;
 constexpr int64_t kMaxElements = int64_t{1} << 58;
@@ -28,7 +28,7 @@ class Verifier {
   Result<> run() {
     KILN_RETURN_IF_ERROR(check_dims());
     KILN_RETURN_IF_ERROR(check_buffers());
-    if (kernel_.exprs.size() > kMaxExprs) return bad("more than 16384 exprs");
+    if (kernel_.exprs.size() > kMaxExprs) return bad("more than 4096 exprs");
     for (id_ = 0; id_ < kernel_.exprs.size(); ++id_) {
       KILN_RETURN_IF_ERROR(check_references(kernel_.exprs[id_]));
     }
