@@ -103,9 +103,8 @@ class Attempt {
     } else if (type.elements() == points(false, true)) {
       place = at_flat(space_.flat(false));
     } else {
-      return refuse("output '" + name_of(value) + "' has " +
-                    std::to_string(type.elements()) + " elements and the loop " +
-                    std::to_string(points(false, false)) + " points");
+      return refuse("output '" + name_of(value) + "' has " + std::to_string(type.elements()) +
+                    " elements and the loop " + std::to_string(points(false, false)) + " points");
     }
     KILN_ASSIGN_OR_RETURN(const ExprId expr, lower(value, place));
     Expr store;
@@ -334,10 +333,18 @@ class Attempt {
     return lower(node.inputs[0], at_axes(std::move(axes)));
   }
 
+  static std::vector<Bound> joined(std::vector<Bound> bounds, const std::vector<Bound>& more) {
+    for (const Bound& bound : more) {
+      if (std::ranges::find(bounds, bound) == bounds.end()) bounds.push_back(bound);
+    }
+    return bounds;
+  }
+
   // Lowers with `more` bounds in force besides those that already are.
-  Result<ExprId> lower_within(ir::ValueId value, const Place& place, std::vector<Bound> more) {
+  Result<ExprId> lower_within(ir::ValueId value, const Place& place,
+                              const std::vector<Bound>& more) {
     const std::vector<Bound> outer = bounds_;
-    bounds_.insert(bounds_.end(), more.begin(), more.end());
+    bounds_ = joined(bounds_, more);
     auto result = lower(value, place);
     bounds_ = outer;
     return result;
@@ -381,15 +388,17 @@ class Attempt {
                           lower_within(node.inputs[0], at_axes(std::move(axes)), inside));
     if (!condition) return inner;
     KILN_ASSIGN_OR_RETURN(const ExprId fill, lower_scalar(node.inputs[1]));
-    return select_or_fill(*condition, inner, fill, bounds_.size() + inside.size());
+    return select_or_fill(*condition, inner, fill, inside);
   }
 
   // A load that carries exactly the bounds of this pad can fill by itself.
-  Result<ExprId> select_or_fill(ExprId condition, ExprId inner, ExprId fill, size_t bounds) {
+  Result<ExprId> select_or_fill(ExprId condition, ExprId inner, ExprId fill,
+                                const std::vector<Bound>& inside) {
     const DType dtype = kernel_.exprs[inner].dtype;
     Expr load = kernel_.exprs[inner];
     const Expr& value = kernel_.exprs[fill];
-    if (load.kind == Kind::kLoad && load.bounds.size() == bounds && value.kind == Kind::kConstant) {
+    if (load.kind == Kind::kLoad && load.bounds == joined(bounds_, inside) &&
+        value.kind == Kind::kConstant) {
       load.constant = value.constant;
       return emit(std::move(load));
     }

@@ -1,5 +1,6 @@
 #include "engine/host/kernel_table.h"
 
+#include "engine/host/loop/prepare_loop.h"
 #include "engine/host/onednn/kernels.h"
 #include "engine/host/plain/kernels.h"
 #include "formats/loop_ir/scalar_function.h"
@@ -10,21 +11,32 @@ namespace {
 #define KILN_ROW(name, storage) {#name, infer_##name, prepare_##name, Storage::storage}
 
 constexpr KernelRow kRows[] = {
-    KILN_ROW(attention, kNative),      KILN_ROW(average_pool, kNative),
-    KILN_ROW(broadcast, kBytes),       KILN_ROW(cast, kAny),
-    KILN_ROW(concat, kBytes),          KILN_ROW(conv, kNative),
-    KILN_ROW(conv_transpose, kNative), KILN_ROW(gather, kBytes),
-    KILN_ROW(gather_elements, kBytes), KILN_ROW(gather_nd, kBytes),
-    KILN_ROW(lp_pool, kNative),        KILN_ROW(matmul, kNative),
-    KILN_ROW(max_pool, kNative),       KILN_ROW(pad, kBytes),
-    KILN_ROW(reduce, kNative),         KILN_ROW(reshape, kAny),
-    KILN_ROW(resize, kNative),         KILN_ROW(scatter_elements, kNative),
-    KILN_ROW(scatter_nd, kNative),     KILN_ROW(slice, kBytes),
+    KILN_ROW(attention, kNative),
+    KILN_ROW(average_pool, kNative),
+    KILN_ROW(broadcast, kBytes),
+    KILN_ROW(cast, kAny),
+    KILN_ROW(concat, kBytes),
+    KILN_ROW(conv, kNative),
+    KILN_ROW(conv_transpose, kNative),
+    KILN_ROW(gather, kBytes),
+    KILN_ROW(gather_elements, kBytes),
+    KILN_ROW(gather_nd, kBytes),
+    KILN_ROW(lp_pool, kNative),
+    KILN_ROW(matmul, kNative),
+    KILN_ROW(max_pool, kNative),
+    KILN_ROW(pad, kBytes),
+    KILN_ROW(reduce, kNative),
+    KILN_ROW(reshape, kAny),
+    KILN_ROW(resize, kNative),
+    KILN_ROW(scatter_elements, kNative),
+    KILN_ROW(scatter_nd, kNative),
+    KILN_ROW(slice, kBytes),
     KILN_ROW(transpose, kBytes),
     {"onednn.matmul", infer_onednn_matmul, prepare_onednn_matmul, Storage::kNative},
     {"onednn.conv", infer_onednn_conv, prepare_onednn_conv, Storage::kNative},
     {"onednn.conv_transpose", infer_onednn_conv_transpose, prepare_onednn_conv_transpose,
      Storage::kNative},
+    {"loop", nullptr, prepare_loop, Storage::kAny},
 };
 #undef KILN_ROW
 

@@ -182,16 +182,32 @@ class Verifier {
     return factor;
   }
 
+  // The interval of values of bound.map where it and all bounds on the same terms hold.
+  struct Wide {
+    __int128 low, high;
+  };
+  std::optional<Wide> allowed(const Bound& bound, const std::vector<Bound>& all) const {
+    const auto whole = range_of(bound.map, kernel_);
+    if (!whole) return std::nullopt;
+    Wide range{whole->low, whole->high};
+    for (const Bound& other : all) {
+      if (other.map.terms != bound.map.terms) continue;
+      const __int128 shift = __int128{bound.map.offset} - other.map.offset;
+      range.low = std::max(range.low, other.low + shift);
+      range.high = std::min(range.high, other.high - 1 + shift);
+    }
+    return range;
+  }
+
   // The interval of addresses where all bounds hold, or wider.
   std::optional<Interval> address_range(const Expr& expr) const {
     IndexMap rest = expr.map;
     __int128 low = 0, high = 0;
     for (const Bound& bound : expr.bounds) {
       const auto factor = factor_of(bound, rest);
-      const auto whole = range_of(bound.map, kernel_);
-      if (!factor || !whole) continue;
-      const __int128 first = std::max(bound.low, whole->low);
-      const __int128 last = std::min<__int128>(__int128{bound.high} - 1, whole->high);
+      const auto range = allowed(bound, expr.bounds);
+      if (!factor || !range) continue;
+      const auto [first, last] = *range;
       if (first > last) return Interval{0, -1};  // never read
       const __int128 offset = rest.offset - __int128{*factor} * bound.map.offset;
       if (offset > (int64_t{1} << 61) || offset < -(int64_t{1} << 61)) return std::nullopt;

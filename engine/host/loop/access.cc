@@ -25,8 +25,10 @@ Access::Access(const loop::LoopKernel& kernel, const loop::IndexMap& map,
   const auto still = [&](const loop::IndexMap& of) {
     std::vector<MapTerm> terms;
     for (const MapTerm& term : of.terms) {
-      if (!is_lane_dim(term)) terms.push_back(term);
-      else if (term.divisor != 1 || term.modulus != 0) lane_terms_only_affine_ = false;
+      if (!is_lane_dim(term))
+        terms.push_back(term);
+      else if (term.divisor != 1 || term.modulus != 0)
+        lane_terms_only_affine_ = false;
     }
     return terms;
   };

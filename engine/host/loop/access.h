@@ -37,7 +37,9 @@ class Access {
   }
 
   // Whether the block is one run without bounds: its address is then address(...) + i * step().
-  bool is_one_run() const { return lane_terms_only_affine_ && bounds_.empty() && dims_.size() <= 1; }
+  bool is_one_run() const {
+    return lane_terms_only_affine_ && bounds_.empty() && dims_.size() <= 1;
+  }
   int64_t step() const { return dims_.empty() ? 0 : dims_[0].steps[0]; }
   // REQUIRES: is_one_run().
   int64_t address(int64_t position, const std::vector<int64_t>& point) const {
@@ -80,7 +82,7 @@ class Access {
   std::vector<loop::MapTerm> still_terms_;  // of dims that are no lane dims
   std::vector<Limit> bounds_;
   bool lane_terms_only_affine_ = true;
-  std::vector<LaneDim> dims_;               // outer to inner; when affine
+  std::vector<LaneDim> dims_;  // outer to inner; when affine
   std::vector<uint32_t> lane_dims_;
   std::vector<int64_t> lane_extents_;
 };
@@ -92,7 +94,9 @@ namespace access_detail {
 inline constexpr size_t kMaxDims = 24;
 inline constexpr size_t kMaxMaps = 65;  // verify() allows 64 bounds
 
-inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b != 0 && (a < 0) != (b < 0)); }
+inline int64_t floor_div(int64_t a, int64_t b) {
+  return a / b - (a % b != 0 && (a < 0) != (b < 0));
+}
 
 // The range of i in [0, count) with low <= start + i * step < high.
 struct Range {
@@ -153,7 +157,8 @@ void Access::walk_affine(int64_t position, int64_t count, const std::vector<int6
   const size_t last = dims_.size() - 1;
   for (int64_t lane = 0; lane < count;) {
     const int64_t size = std::min(count - lane, inner.extent - index[last]);
-    emit_bounded(Run{lane, size, values[0], inner.steps[0], true}, values, inner.steps.data(), visit);
+    emit_bounded(Run{lane, size, values[0], inner.steps[0], true}, values, inner.steps.data(),
+                 visit);
     lane += size;
     if (lane >= count) break;
     for (size_t m = 0; m < maps; ++m) values[m] -= index[last] * inner.steps[m];

@@ -81,63 +81,100 @@ template <class T>
 LaneFunction float_unary(ScalarFn fn) {
   constexpr bool kFast = std::is_same_v<T, float>;
   switch (fn) {
-    case ScalarFn::kIdentity: return unary<T, T, [](T x, DType) { return x; }>;
-    case ScalarFn::kAbs: return unary<T, T, [](T x, DType) { return std::fabs(x); }>;
-    case ScalarFn::kNeg: return unary<T, T, [](T x, DType) { return -x; }>;
+    case ScalarFn::kIdentity:
+      return unary<T, T, [](T x, DType) { return x; }>;
+    case ScalarFn::kAbs:
+      return unary<T, T, [](T x, DType) { return std::fabs(x); }>;
+    case ScalarFn::kNeg:
+      return unary<T, T, [](T x, DType) { return -x; }>;
     case ScalarFn::kExp:
-      if constexpr (kFast) return unary<T, T, [](T x, DType) { return exp_f32(x); }>;
-      else return unary<T, T, [](T x, DType) { return std::exp(x); }>;
-    case ScalarFn::kLog: return unary<T, T, [](T x, DType) { return std::log(x); }>;
-    case ScalarFn::kSqrt: return unary<T, T, [](T x, DType) { return std::sqrt(x); }>;
-    case ScalarFn::kReciprocal: return unary<T, T, [](T x, DType) { return T{1} / x; }>;
-    case ScalarFn::kFloor: return unary<T, T, [](T x, DType) { return std::floor(x); }>;
-    case ScalarFn::kCeil: return unary<T, T, [](T x, DType) { return std::ceil(x); }>;
-    case ScalarFn::kRound: return unary<T, T, [](T x, DType) { return std::nearbyint(x); }>;
-    case ScalarFn::kSign: return unary<T, T, sign_of<T>>;
-    case ScalarFn::kSin: return unary<T, T, [](T x, DType) { return std::sin(x); }>;
-    case ScalarFn::kCos: return unary<T, T, [](T x, DType) { return std::cos(x); }>;
-    case ScalarFn::kTan: return unary<T, T, [](T x, DType) { return std::tan(x); }>;
-    case ScalarFn::kAsin: return unary<T, T, [](T x, DType) { return std::asin(x); }>;
-    case ScalarFn::kAcos: return unary<T, T, [](T x, DType) { return std::acos(x); }>;
-    case ScalarFn::kAtan: return unary<T, T, [](T x, DType) { return std::atan(x); }>;
-    case ScalarFn::kSinh: return unary<T, T, [](T x, DType) { return std::sinh(x); }>;
-    case ScalarFn::kCosh: return unary<T, T, [](T x, DType) { return std::cosh(x); }>;
+      if constexpr (kFast)
+        return unary<T, T, [](T x, DType) { return exp_f32(x); }>;
+      else
+        return unary<T, T, [](T x, DType) { return std::exp(x); }>;
+    case ScalarFn::kLog:
+      return unary<T, T, [](T x, DType) { return std::log(x); }>;
+    case ScalarFn::kSqrt:
+      return unary<T, T, [](T x, DType) { return std::sqrt(x); }>;
+    case ScalarFn::kReciprocal:
+      return unary<T, T, [](T x, DType) { return T{1} / x; }>;
+    case ScalarFn::kFloor:
+      return unary<T, T, [](T x, DType) { return std::floor(x); }>;
+    case ScalarFn::kCeil:
+      return unary<T, T, [](T x, DType) { return std::ceil(x); }>;
+    case ScalarFn::kRound:
+      return unary<T, T, [](T x, DType) { return std::nearbyint(x); }>;
+    case ScalarFn::kSign:
+      return unary<T, T, sign_of<T>>;
+    case ScalarFn::kSin:
+      return unary<T, T, [](T x, DType) { return std::sin(x); }>;
+    case ScalarFn::kCos:
+      return unary<T, T, [](T x, DType) { return std::cos(x); }>;
+    case ScalarFn::kTan:
+      return unary<T, T, [](T x, DType) { return std::tan(x); }>;
+    case ScalarFn::kAsin:
+      return unary<T, T, [](T x, DType) { return std::asin(x); }>;
+    case ScalarFn::kAcos:
+      return unary<T, T, [](T x, DType) { return std::acos(x); }>;
+    case ScalarFn::kAtan:
+      return unary<T, T, [](T x, DType) { return std::atan(x); }>;
+    case ScalarFn::kSinh:
+      return unary<T, T, [](T x, DType) { return std::sinh(x); }>;
+    case ScalarFn::kCosh:
+      return unary<T, T, [](T x, DType) { return std::cosh(x); }>;
     case ScalarFn::kTanh:
-      if constexpr (kFast) return unary<T, T, [](T x, DType) { return tanh_f32(x); }>;
-      else return unary<T, T, [](T x, DType) { return std::tanh(x); }>;
-    case ScalarFn::kAsinh: return unary<T, T, [](T x, DType) { return std::asinh(x); }>;
-    case ScalarFn::kAcosh: return unary<T, T, [](T x, DType) { return std::acosh(x); }>;
-    case ScalarFn::kAtanh: return unary<T, T, [](T x, DType) { return std::atanh(x); }>;
+      if constexpr (kFast)
+        return unary<T, T, [](T x, DType) { return tanh_f32(x); }>;
+      else
+        return unary<T, T, [](T x, DType) { return std::tanh(x); }>;
+    case ScalarFn::kAsinh:
+      return unary<T, T, [](T x, DType) { return std::asinh(x); }>;
+    case ScalarFn::kAcosh:
+      return unary<T, T, [](T x, DType) { return std::acosh(x); }>;
+    case ScalarFn::kAtanh:
+      return unary<T, T, [](T x, DType) { return std::atanh(x); }>;
     case ScalarFn::kErf:
-      if constexpr (kFast) return unary<T, T, [](T x, DType) { return erf_f32(x); }>;
-      else return unary<T, T, [](T x, DType) { return std::erf(x); }>;
+      if constexpr (kFast)
+        return unary<T, T, [](T x, DType) { return erf_f32(x); }>;
+      else
+        return unary<T, T, [](T x, DType) { return std::erf(x); }>;
     case ScalarFn::kSigmoid:
-      if constexpr (kFast) return unary<T, T, [](T x, DType) { return sigmoid_f32(x); }>;
-      else return unary<T, T, [](T x, DType) { return T{1} / (T{1} + std::exp(-x)); }>;
+      if constexpr (kFast)
+        return unary<T, T, [](T x, DType) { return sigmoid_f32(x); }>;
+      else
+        return unary<T, T, [](T x, DType) { return T{1} / (T{1} + std::exp(-x)); }>;
     case ScalarFn::kIsNan:
       return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x != x; }>;
     case ScalarFn::kIsPosInf:
       return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x == T{HUGE_VALF}; }>;
     case ScalarFn::kIsNegInf:
       return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x == -T{HUGE_VALF}; }>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
 template <class T>
 LaneFunction float_binary(ScalarFn fn) {
   switch (fn) {
-    case ScalarFn::kAdd: return binary<T, T, T, [](T a, T b, DType) { return a + b; }>;
-    case ScalarFn::kSub: return binary<T, T, T, [](T a, T b, DType) { return a - b; }>;
-    case ScalarFn::kMul: return binary<T, T, T, [](T a, T b, DType) { return a * b; }>;
-    case ScalarFn::kDiv: return binary<T, T, T, [](T a, T b, DType) { return a / b; }>;
-    case ScalarFn::kMod: return binary<T, T, T, floored_mod<T>>;
-    case ScalarFn::kFmod: return binary<T, T, T, [](T a, T b, DType) { return std::fmod(a, b); }>;
+    case ScalarFn::kAdd:
+      return binary<T, T, T, [](T a, T b, DType) { return a + b; }>;
+    case ScalarFn::kSub:
+      return binary<T, T, T, [](T a, T b, DType) { return a - b; }>;
+    case ScalarFn::kMul:
+      return binary<T, T, T, [](T a, T b, DType) { return a * b; }>;
+    case ScalarFn::kDiv:
+      return binary<T, T, T, [](T a, T b, DType) { return a / b; }>;
+    case ScalarFn::kMod:
+      return binary<T, T, T, floored_mod<T>>;
+    case ScalarFn::kFmod:
+      return binary<T, T, T, [](T a, T b, DType) { return std::fmod(a, b); }>;
     case ScalarFn::kMin:
       return binary<T, T, T, [](T a, T b, DType) { return (a < b) | (a != a) ? a : b; }>;
     case ScalarFn::kMax:
       return binary<T, T, T, [](T a, T b, DType) { return (a > b) | (a != a) ? a : b; }>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
@@ -183,20 +220,31 @@ int64_t integer_power(int64_t base, int64_t exponent, DType dtype) {
   return wrap(result, dtype);
 }
 
+// Shifting out every bit leaves 0.
+int64_t shift_left(int64_t a, int64_t b, DType dtype) {
+  return bits(b) > 63 ? 0 : wrap(bits(a) << b, dtype);
+}
+int64_t shift_right(int64_t a, int64_t b, DType) {
+  return bits(b) > 63 ? 0 : static_cast<int64_t>(bits(a) >> b);
+}
+
 using I = int64_t;
 
 LaneFunction integer_unary(ScalarFn fn) {
   switch (fn) {
-    case ScalarFn::kIdentity: return unary<I, I, [](I x, DType) { return x; }>;
+    case ScalarFn::kIdentity:
+      return unary<I, I, [](I x, DType) { return x; }>;
     case ScalarFn::kAbs:
-      return unary<I, I, [](I x, DType t) {
-        return !is_u64(t) && x < 0 ? wrap(0 - bits(x), t) : x;
-      }>;
-    case ScalarFn::kNeg: return unary<I, I, [](I x, DType t) { return wrap(0 - bits(x), t); }>;
+      return unary<I, I,
+                   [](I x, DType t) { return !is_u64(t) && x < 0 ? wrap(0 - bits(x), t) : x; }>;
+    case ScalarFn::kNeg:
+      return unary<I, I, [](I x, DType t) { return wrap(0 - bits(x), t); }>;
     case ScalarFn::kSign:
       return unary<I, I, [](I x, DType t) -> I { return x == 0 ? 0 : less(x, 0, t) ? -1 : 1; }>;
-    case ScalarFn::kBitNot: return unary<I, I, [](I x, DType t) { return wrap(~bits(x), t); }>;
-    default: return nullptr;
+    case ScalarFn::kBitNot:
+      return unary<I, I, [](I x, DType t) { return wrap(~bits(x), t); }>;
+    default:
+      return nullptr;
   }
 }
 
@@ -208,25 +256,28 @@ LaneFunction integer_binary(ScalarFn fn) {
       return binary<I, I, I, [](I a, I b, DType t) { return wrap(bits(a) - bits(b), t); }>;
     case ScalarFn::kMul:
       return binary<I, I, I, [](I a, I b, DType t) { return wrap(bits(a) * bits(b), t); }>;
-    case ScalarFn::kDiv: return binary<I, I, I, divide>;
-    case ScalarFn::kMod: return binary<I, I, I, python_mod>;
-    case ScalarFn::kFmod: return binary<I, I, I, truncated_mod>;
+    case ScalarFn::kDiv:
+      return binary<I, I, I, divide>;
+    case ScalarFn::kMod:
+      return binary<I, I, I, python_mod>;
+    case ScalarFn::kFmod:
+      return binary<I, I, I, truncated_mod>;
     case ScalarFn::kMin:
       return binary<I, I, I, [](I a, I b, DType t) { return less(b, a, t) ? b : a; }>;
     case ScalarFn::kMax:
       return binary<I, I, I, [](I a, I b, DType t) { return less(a, b, t) ? b : a; }>;
-    case ScalarFn::kBitAnd: return binary<I, I, I, [](I a, I b, DType) { return a & b; }>;
-    case ScalarFn::kBitOr: return binary<I, I, I, [](I a, I b, DType) { return a | b; }>;
-    case ScalarFn::kBitXor: return binary<I, I, I, [](I a, I b, DType) { return a ^ b; }>;
+    case ScalarFn::kBitAnd:
+      return binary<I, I, I, [](I a, I b, DType) { return a & b; }>;
+    case ScalarFn::kBitOr:
+      return binary<I, I, I, [](I a, I b, DType) { return a | b; }>;
+    case ScalarFn::kBitXor:
+      return binary<I, I, I, [](I a, I b, DType) { return a ^ b; }>;
     case ScalarFn::kShiftLeft:
-      return binary<I, I, I, [](I a, I b, DType t) {
-        return bits(b) > 63 ? I{0} : wrap(bits(a) << b, t);
-      }>;
+      return binary<I, I, I, shift_left>;
     case ScalarFn::kShiftRight:
-      return binary<I, I, I, [](I a, I b, DType) {
-        return bits(b) > 63 ? I{0} : static_cast<I>(bits(a) >> b);
-      }>;
-    default: return nullptr;
+      return binary<I, I, I, shift_right>;
+    default:
+      return nullptr;
   }
 }
 
@@ -236,7 +287,8 @@ template <class T, auto kLess>
 LaneFunction comparison(ScalarFn fn) {
   using B = uint8_t;
   switch (fn) {
-    case ScalarFn::kEqual: return binary<T, T, B, [](T a, T b, DType) -> B { return a == b; }>;
+    case ScalarFn::kEqual:
+      return binary<T, T, B, [](T a, T b, DType) -> B { return a == b; }>;
     case ScalarFn::kLess:
       return binary<T, T, B, [](T a, T b, DType t) -> B { return kLess(a, b, t); }>;
     case ScalarFn::kGreater:
@@ -245,20 +297,28 @@ LaneFunction comparison(ScalarFn fn) {
       return binary<T, T, B, [](T a, T b, DType t) -> B { return kLess(a, b, t) || a == b; }>;
     case ScalarFn::kGreaterEqual:
       return binary<T, T, B, [](T a, T b, DType t) -> B { return kLess(b, a, t) || a == b; }>;
-    default: return nullptr;
+    default:
+      return nullptr;
   }
 }
 
 LaneFunction boolean(ScalarFn fn) {
   using B = uint8_t;
   switch (fn) {
-    case ScalarFn::kIdentity: return unary<B, B, [](B x, DType) { return x; }>;
-    case ScalarFn::kNot: return unary<B, B, [](B x, DType) -> B { return x ^ 1; }>;
-    case ScalarFn::kAnd: return binary<B, B, B, [](B a, B b, DType) -> B { return a & b; }>;
-    case ScalarFn::kOr: return binary<B, B, B, [](B a, B b, DType) -> B { return a | b; }>;
-    case ScalarFn::kXor: return binary<B, B, B, [](B a, B b, DType) -> B { return a ^ b; }>;
-    case ScalarFn::kEqual: return binary<B, B, B, [](B a, B b, DType) -> B { return a == b; }>;
-    default: return nullptr;
+    case ScalarFn::kIdentity:
+      return unary<B, B, [](B x, DType) { return x; }>;
+    case ScalarFn::kNot:
+      return unary<B, B, [](B x, DType) -> B { return x ^ 1; }>;
+    case ScalarFn::kAnd:
+      return binary<B, B, B, [](B a, B b, DType) -> B { return a & b; }>;
+    case ScalarFn::kOr:
+      return binary<B, B, B, [](B a, B b, DType) -> B { return a | b; }>;
+    case ScalarFn::kXor:
+      return binary<B, B, B, [](B a, B b, DType) -> B { return a ^ b; }>;
+    case ScalarFn::kEqual:
+      return binary<B, B, B, [](B a, B b, DType) -> B { return a == b; }>;
+    default:
+      return nullptr;
   }
 }
 
@@ -280,8 +340,8 @@ void power(const Operand* args, const DType* dtypes, void* out, int64_t count) {
     if constexpr (std::is_integral_v<Base> && std::is_integral_v<Exponent>) {
       y[i] = integer_power(base, exponent, dtypes[0]);
     } else if constexpr (std::is_integral_v<Base>) {
-      const double wide = is_u64(dtypes[0]) ? static_cast<double>(bits(base))
-                                            : static_cast<double>(base);
+      const double wide =
+          is_u64(dtypes[0]) ? static_cast<double>(bits(base)) : static_cast<double>(base);
       y[i] = saturate_to_integer(dtypes[0], std::pow(wide, static_cast<double>(exponent)));
     } else {
       y[i] = static_cast<Base>(std::pow(static_cast<double>(base), static_cast<double>(exponent)));
@@ -305,9 +365,12 @@ void power_of_floats(const Operand* args, const DType* dtypes, void* out, int64_
 template <class Base>
 LaneFunction power_of(Lane exponent) {
   switch (exponent) {
-    case Lane::kF32: return power<Base, float>;
-    case Lane::kF64: return power<Base, double>;
-    default: return power<Base, int64_t>;
+    case Lane::kF32:
+      return power<Base, float>;
+    case Lane::kF64:
+      return power<Base, double>;
+    default:
+      return power<Base, int64_t>;
   }
 }
 
@@ -335,10 +398,14 @@ LaneFunction lane_function(ScalarFn fn, const DType* dtypes) {
   const Lane lane = lane_of(dtypes[0]);
   if (fn == ScalarFn::kWhere) {
     switch (lane_of(dtypes[1])) {
-      case Lane::kF32: return where<float>;
-      case Lane::kF64: return where<double>;
-      case Lane::kI64: return where<int64_t>;
-      case Lane::kBool: return where<uint8_t>;
+      case Lane::kF32:
+        return where<float>;
+      case Lane::kF64:
+        return where<double>;
+      case Lane::kI64:
+        return where<int64_t>;
+      case Lane::kBool:
+        return where<uint8_t>;
     }
   }
   if (fn == ScalarFn::kPow) {
@@ -348,10 +415,14 @@ LaneFunction lane_function(ScalarFn fn, const DType* dtypes) {
     return lane == Lane::kF64 ? power_of<double>(exponent) : power_of<int64_t>(exponent);
   }
   switch (lane) {
-    case Lane::kF32: return float_function<float>(fn);
-    case Lane::kF64: return float_function<double>(fn);
-    case Lane::kI64: return integer_function(fn);
-    case Lane::kBool: return boolean(fn);
+    case Lane::kF32:
+      return float_function<float>(fn);
+    case Lane::kF64:
+      return float_function<double>(fn);
+    case Lane::kI64:
+      return integer_function(fn);
+    case Lane::kBool:
+      return boolean(fn);
   }
   return nullptr;
 }

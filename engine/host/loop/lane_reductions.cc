@@ -99,8 +99,10 @@ void finish(const void* accumulators, DType dtype, void* lanes, int64_t count) {
   const auto* acc = static_cast<const A*>(accumulators);
   auto* out = static_cast<T*>(lanes);
   for (int64_t i = 0; i < count; ++i) {
-    if constexpr (std::is_same_v<T, int64_t>) out[i] = wrap_integer(dtype, static_cast<T>(acc[i]));
-    else out[i] = static_cast<T>(acc[i]);
+    if constexpr (std::is_same_v<T, int64_t>)
+      out[i] = wrap_integer(dtype, static_cast<T>(acc[i]));
+    else
+      out[i] = static_cast<T>(acc[i]);
   }
 }
 
@@ -115,7 +117,8 @@ void finish_integer(const void* accumulators, DType dtype, void* lanes, int64_t 
   auto* out = static_cast<int64_t*>(lanes);
   const int64_t identity = Op::template start<int64_t>();
   for (int64_t i = 0; i < count; ++i) {
-    out[i] = acc[i] == identity ? saturate_to_integer(dtype, static_cast<double>(identity)) : acc[i];
+    out[i] =
+        acc[i] == identity ? saturate_to_integer(dtype, static_cast<double>(identity)) : acc[i];
   }
 }
 
@@ -136,9 +139,12 @@ Reduction float_reduction() {
 template <class Op>
 Reduction numeric(DType dtype) {
   switch (lane_of(dtype)) {
-    case Lane::kF32: return float_reduction<Op, float>();
-    case Lane::kF64: return float_reduction<Op, double>();
-    default: break;
+    case Lane::kF32:
+      return float_reduction<Op, float>();
+    case Lane::kF64:
+      return float_reduction<Op, double>();
+    default:
+      break;
   }
   if constexpr (std::is_same_v<Op, Max> || std::is_same_v<Op, Min>) {
     return integer_extreme<Op>(dtype);
@@ -154,11 +160,16 @@ Reduction numeric(DType dtype) {
 
 Reduction reduction(ReduceFn fn, DType dtype) {
   switch (fn) {
-    case ReduceFn::kSum: return numeric<Sum>(dtype);
-    case ReduceFn::kProd: return numeric<Prod>(dtype);
-    case ReduceFn::kMax: return numeric<Max>(dtype);
-    case ReduceFn::kMin: return numeric<Min>(dtype);
-    case ReduceFn::kAny: return kReduction<Max, uint8_t, uint8_t>;
+    case ReduceFn::kSum:
+      return numeric<Sum>(dtype);
+    case ReduceFn::kProd:
+      return numeric<Prod>(dtype);
+    case ReduceFn::kMax:
+      return numeric<Max>(dtype);
+    case ReduceFn::kMin:
+      return numeric<Min>(dtype);
+    case ReduceFn::kAny:
+      return kReduction<Max, uint8_t, uint8_t>;
     case ReduceFn::kAll: {
       Reduction row = kReduction<Min, uint8_t, uint8_t>;
       row.start = [](void* accumulators, int64_t count) {

@@ -1,9 +1,8 @@
 // The loop interpreter as a host kernel.
 #pragma once
-#include <memory>
 #include <span>
 
-#include "engine/host_kernels.h"
+#include "engine/host/kernel.h"
 #include "formats/loop_ir/loop_kernel.h"
 
 namespace kiln::host {
@@ -12,13 +11,11 @@ namespace kiln::host {
 // kInvalidArgument if the kernel is not sound or the operands do not fit.
 // run() fails only where a gathered index is out of range; large kernels run on several threads,
 // with results that do not depend on how many.
-Result<std::unique_ptr<HostKernel>> prepare_loop_kernel(const loop::LoopKernel& kernel,
-                                                        std::span<const TensorType> inputs,
-                                                        std::span<const TensorType> outputs);
+Result<KernelPtr> prepare_loop_kernel(const loop::LoopKernel& kernel,
+                                      std::span<const TensorType> inputs,
+                                      std::span<const TensorType> outputs);
 
 // The operation "loop": attribute "kernel" holds an encoded LoopKernel.
-Result<std::unique_ptr<HostKernel>> prepare_loop(const Operation& operation,
-                                                 std::span<const HostInput> inputs,
-                                                 std::span<const TensorType> outputs);
+Result<KernelPtr> prepare_loop(const Prepare& prepare);
 
 }  // namespace kiln::host

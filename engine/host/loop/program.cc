@@ -195,8 +195,8 @@ class Compiler {
       for (const ExprId id : stores) {
         if (expr(id).kind != Kind::kStore) continue;
         const ExprId arg = expr(id).args[0];
-        const bool same_bits = lane_bytes(lane_of(expr(id).dtype)) * 8 ==
-                               static_cast<size_t>(bits_of(expr(id).dtype));
+        const bool same_bits =
+            lane_bytes(lane_of(expr(id).dtype)) * 8 == static_cast<size_t>(bits_of(expr(id).dtype));
         const bool made_here = std::ranges::find(together, arg) != together.end();
         Program::Instruction& made = program_.instructions[arg];
         if (expr(arg).kind == Kind::kApply && same_bits && made_here && !made.uniform) {
@@ -269,8 +269,10 @@ class Compiler {
         made.accumulators = reserve(8 * (program_.lanes_are_reduced || made.uniform ? 1 : block));
       }
       if (lifetimes_[id].first < 0 || expr(id).kind == Kind::kStore) continue;
-      if (made.uniform) made.offset = reserve(8);
-      else order.push_back(id);
+      if (made.uniform)
+        made.offset = reserve(8);
+      else
+        order.push_back(id);
     }
     std::ranges::stable_sort(order, {}, [&](ExprId id) { return lifetimes_[id].first; });
     std::map<size_t, std::vector<size_t>> free;  // offsets by size

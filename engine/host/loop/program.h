@@ -1,5 +1,5 @@
-// Program: a verified loop kernel made ready to run: which dims become lanes, what is computed when,
-// and where each expression's lanes lie.
+// Program: a verified loop kernel made ready to run: which dims become lanes, what is computed
+// when, and where each expression's lanes lie.
 //
 // Lanes run over the parallel dims, and the reduced dims are looped over point by point; or lanes
 // run over the reduced dims, and each parallel point is a row of its own. A row that fits into one
@@ -20,10 +20,10 @@ struct Program {
   // What running one expr needs.
   struct Instruction {
     Lane lane = Lane::kF32;
-    bool uniform = false;           // one lane stands for all lanes of a block
-    size_t offset = 0;              // of its lanes in a worker's memory
-    size_t accumulators = 0;        // kReduce: of its accumulators
-    std::optional<Access> access;   // kLoad, kStore, kIota
+    bool uniform = false;             // one lane stands for all lanes of a block
+    size_t offset = 0;                // of its lanes in a worker's memory
+    size_t accumulators = 0;          // kReduce: of its accumulators
+    std::optional<Access> access;     // kLoad, kStore, kIota
     LaneFunction function = nullptr;  // kApply
     Reduction reduction = {};         // kReduce
     std::vector<DType> arg_types;
@@ -42,13 +42,13 @@ struct Program {
   bool lanes_are_reduced = false;
   std::vector<uint32_t> lane_dims, other_dims;  // outer to inner
   int64_t lane_points = 1, other_points = 1;
-  int64_t block = 1;               // lanes at a time
-  bool row_fits = false;           // the loop over the reduced dims is one block
+  int64_t block = 1;                      // lanes at a time
+  bool row_fits = false;                  // the loop over the reduced dims is one block
   std::vector<Instruction> instructions;  // one an expr
   std::vector<loop::ExprId> once;         // before everything else
   std::vector<Level> levels;
-  std::vector<loop::ExprId> last;         // stores of the parallel dims
-  size_t scratch = 0;                     // offset of one more block of 8-byte lanes
+  std::vector<loop::ExprId> last;  // stores of the parallel dims
+  size_t scratch = 0;              // offset of one more block of 8-byte lanes
   size_t worker_bytes = 0;
 };
 

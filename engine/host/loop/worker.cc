@@ -228,8 +228,8 @@ void Worker::apply(ExprId id, int64_t position, int64_t count) {
     const Expr& to = expr(*made.forwards_to);
     const Access& access = *program_.instructions[*made.forwards_to].access;
     if (access.is_one_run() && access.step() == 1) {
-      lanes_[id] = element(buffers_[to.buffer], access.address(position, point_),
-                           lane_bytes(made.lane));
+      lanes_[id] =
+          element(buffers_[to.buffer], access.address(position, point_), lane_bytes(made.lane));
     }
   }
   Operand args[3];

@@ -39,9 +39,7 @@ class Worker {
   void iota(ExprId id, int64_t position, int64_t count);
   void apply(ExprId id, int64_t position, int64_t count);
 
-  Operand operand(ExprId id) const {
-    return {lanes_[id], program_.instructions[id].uniform};
-  }
+  Operand operand(ExprId id) const { return {lanes_[id], program_.instructions[id].uniform}; }
   const loop::Expr& expr(ExprId id) const { return program_.kernel.exprs[id]; }
   std::byte* own_lanes(ExprId id) { return memory_ + program_.instructions[id].offset; }
 
@@ -49,8 +47,8 @@ class Worker {
   std::span<void* const> buffers_;
   std::byte* memory_;
   bool forward_;
-  std::vector<void*> lanes_;     // where each expr's lanes are now
-  std::vector<int64_t> point_;   // the index along each dim
+  std::vector<void*> lanes_;    // where each expr's lanes are now
+  std::vector<int64_t> point_;  // the index along each dim
   std::optional<std::string> error_;
 };
 
