@@ -16,12 +16,14 @@
 #include "builder/fuse/fuse_epilogues.h"
 #include "builder/fuse/fuse_loops.h"
 #include "builder/fuse/fuse_parallel_projections.h"
+#include "builder/precision/choose_precision.h"
 
 namespace kiln {
 namespace {
 
 constexpr auto kClean = Pass::Stage::kClean;
 constexpr auto kFuse = Pass::Stage::kFuse;
+constexpr auto kPrecision = Pass::Stage::kPrecision;
 
 constexpr Pass kPipeline[] = {
     {.name = "remove-dead-code", .stage = kClean, .run = clean::remove_dead_code},
@@ -48,6 +50,9 @@ constexpr Pass kPipeline[] = {
     {.name = "fuse-loops", .stage = kFuse, .run = fuse::fuse_loops},
     // Everything after this meets regions alone.
     {.name = "form-regions", .stage = kFuse, .required = true, .run = fuse::form_regions},
+
+    // On regions, so that a value inside a kernel is never rounded.
+    {.name = "choose-precision", .stage = kPrecision, .run = precision::choose_precision},
 };
 
 }  // namespace
