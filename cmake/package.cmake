@@ -2,7 +2,7 @@
 include(CMakePackageConfigHelpers)
 set(package ${CMAKE_INSTALL_LIBDIR}/cmake/kiln)
 
-install(TARGETS kiln_formats kiln_engine kiln_host kiln_builder EXPORT kiln
+install(TARGETS kiln_formats kiln_npy kiln_engine kiln_host kiln_builder EXPORT kiln
         ARCHIVE DESTINATION ${CMAKE_INSTALL_LIBDIR})
 install(EXPORT kiln NAMESPACE kiln:: FILE kiln-targets.cmake DESTINATION ${package})
 

@@ -17,7 +17,7 @@ deps="${KILN_DEPS_DIR:-${HOME:-/root}/.cache/kiln}"
 
 build_packages=(g++ cmake ninja-build ccache python3 python3-venv
   libprotobuf-dev protobuf-compiler libflatbuffers-dev flatbuffers-compiler libspdlog-dev
-  libcli11-dev nlohmann-json3-dev libxxhash-dev libdnnl-dev libgtest-dev)
+  libcli11-dev nlohmann-json3-dev libxxhash-dev zlib1g-dev libdnnl-dev libgtest-dev)
 dev_packages=(clang-19 clang-format-19 clang-tidy-19 binutils)
 
 say() { echo "bootstrap: $*"; }

@@ -5,6 +5,8 @@
 #include <cstdio>
 #include <numeric>
 
+#include "formats/report/quantity_text.h"
+
 namespace kiln::report {
 namespace {
 
@@ -14,18 +16,6 @@ std::string print(const char* format, Args... args) {
   std::array<char, 512> text;
   const int length = std::snprintf(text.data(), text.size(), format, args...);
   return {text.data(), std::min(static_cast<size_t>(std::max(length, 0)), text.size() - 1)};
-}
-
-std::string bytes_text(uint64_t bytes) {
-  constexpr std::array<const char*, 5> kUnits = {"B", "KB", "MB", "GB", "TB"};
-  auto value = static_cast<double>(bytes);
-  size_t unit = 0;
-  for (; value >= 1000 && unit + 1 < kUnits.size(); ++unit) value /= 1000;
-  return print(unit == 0 ? "%.0f %s" : "%.1f %s", value, kUnits[unit]);
-}
-
-std::string time_text(double us) {
-  return us >= 1000 ? print("%.2f ms", us / 1000) : print("%.1f us", us);
 }
 
 std::string join(const std::vector<std::string>& words, const char* between) {

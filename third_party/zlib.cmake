@@ -1,0 +1,2 @@
+# Deflated members of .npz files.
+find_package(ZLIB REQUIRED GLOBAL)
