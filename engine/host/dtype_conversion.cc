@@ -69,7 +69,7 @@ uint8_t float_to_f8(DType dtype, float value, bool saturate) {
   const auto out_of_range = [&]() -> uint8_t {
     return (saturate ? format.max_code : format.overflow) | sign;
   };
-  if (std::isinf(value)) return format.unsigned_zero_only ? format.nan : out_of_range();
+  if (std::isinf(value)) return out_of_range();
   const float magnitude = std::fabs(value);
   if (magnitude == 0) return format.unsigned_zero_only ? 0 : sign;
   const int exponent = std::max(std::ilogb(magnitude), format.min_exponent);

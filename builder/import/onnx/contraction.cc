@@ -150,7 +150,13 @@ Result<Pads> transposed_pads(NodeContext& c, const ir::ConvTranspose& op, const 
     if (target < 0 || target > kMaxAmount) return c.fail("output extent is " + number(target));
     const int64_t full = op.strides[i] * (input[i + 2] - 1) + op.output_padding[i] +
                          (weight[i + 2] - 1) * op.dilations[i] + 1;
-    split_pad(pads, full - target, mode == "SAME_UPPER");
+    const int64_t total = full - target;
+    if (total >= 0) {
+      split_pad(pads, total, mode == "SAME_UPPER");
+    } else {  // a larger output gets its zeros at the end
+      pads.begin.push_back(0);
+      pads.end.push_back(total);
+    }
   }
   return pads;
 }

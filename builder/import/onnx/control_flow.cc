@@ -25,6 +25,7 @@ std::optional<bool> known_bool(NodeContext& c, ValueId value) {
 // Records the inputs that would have to be fixed to decide this node while building.
 void need_inputs_behind(NodeContext& c, std::span<const ValueId> values) {
   for (ValueId value : values) {
+    if (value == kNoValue) continue;
     c.importer().need_values(c.scope(), Constants::inputs_behind(c.graph(), value));
   }
 }
@@ -204,18 +205,29 @@ Bindings skip_loop(NodeContext& c, const LoopNode& loop) {
   return outputs;
 }
 
+// What decides how many rounds there are, as far as values outside of the body do.
+std::vector<ValueId> deciding_values(const LoopNode& loop) {
+  std::vector<ValueId> values;
+  for (const Binding& value : loop.carried) values.push_back(value.value);
+  for (ValueId value : {loop.trip_count, loop.condition}) {
+    if (value != kNoValue) values.push_back(value);
+  }
+  return values;
+}
+
 Bindings runtime_loop(NodeContext& c, const LoopNode& loop, std::optional<int64_t> rounds) {
-  KILN_ASSIGN_OR_RETURN(const LoopBody body, import_loop_body(c, loop));
+  auto imported = import_loop_body(c, loop);
+  if (!imported.ok()) {  // unrolled, it may succeed
+    need_inputs_behind(c, deciding_values(loop));
+    return std::move(imported).error();
+  }
+  const LoopBody& body = *imported;
   const ValueId condition = body.graph->outputs()[0];
   const auto bool_known = c.importer().constants().find(*body.graph, condition);
   const bool endless = condition == body.graph->inputs()[1] || (bool_known && truth(*bool_known));
   if (loop.scans > 0 && (!rounds || *rounds == kForever || !endless)) {
-    std::vector<ValueId> deciding = body.captured;
-    for (const Binding& value : loop.carried) deciding.push_back(value.value);
-    for (ValueId value : {loop.trip_count, loop.condition}) {
-      if (value != kNoValue) deciding.push_back(value);
-    }
-    need_inputs_behind(c, deciding);
+    need_inputs_behind(c, deciding_values(loop));
+    need_inputs_behind(c, body.captured);
     return c.unsupported(
         "the number of rounds gives the length of a scanned output and is not "
         "known when building; fix the values of the inputs it depends on");

@@ -12,6 +12,7 @@ namespace {
 
 // Calls and bodies inside each other; the reader has refused recursion.
 constexpr int kMaxDepth = 100;
+constexpr int64_t kOldestOpset = 7;
 
 std::string label(const onnx::Node& node) {
   if (!node.name.empty()) return node.name;
@@ -45,6 +46,17 @@ Result<> check_schema(const onnx::Node& node, const onnx::SchemaInfo& schema) {
     }
   }
   return Ok();
+}
+
+// Operator sets before 7 are read as far as their operators are still those of 7.
+Result<> check_age(const onnx::Node& node, int64_t opset, const onnx::SchemaInfo& schema) {
+  if (opset >= kOldestOpset || !node.domain.empty()) return Ok();
+  const auto oldest = onnx::find_schema(node.op_type, node.domain, kOldestOpset);
+  if (oldest.ok() && oldest->since_version == schema.since_version) return Ok();
+  return Error{ErrorCode::kUnsupported,
+               "the operator is of operator set " + std::to_string(opset) + ", expected " +
+                   std::to_string(kOldestOpset) +
+                   " or newer; convert the model with onnx.version_converter"};
 }
 
 // Attributes that refer to the enclosing function's are replaced by the call's values; those that
@@ -105,12 +117,6 @@ Importer::Importer(const onnx::Model& model, const ShapePoint& point, const Impo
     : model_(model), point_(point), options_(options) {}
 
 Result<> Importer::run() {
-  const auto opset = model_.opset_imports.find("");
-  if (opset != model_.opset_imports.end() && opset->second < 7) {
-    return Error{ErrorCode::kVersionMismatch,
-                 "the model uses operator set " + std::to_string(opset->second) +
-                     ", expected 7 or newer; convert it with onnx.version_converter"};
-  }
   Scope scope;
   scope.graph = &graph_;
   scope.opsets = &model_.opset_imports;
@@ -289,7 +295,10 @@ Bindings Importer::dispatch(const onnx::Node& node, Scope& scope, std::vector<Bi
   KILN_ASSIGN_OR_RETURN(const int64_t opset, opset_of(node, scope));
   if (knows_schema(node.domain)) {
     const auto schema = onnx::find_schema(node.op_type, node.domain, opset);
-    if (schema.ok()) KILN_RETURN_IF_ERROR(check_schema(node, *schema));
+    if (schema.ok()) {
+      KILN_RETURN_IF_ERROR(check_age(node, opset, *schema));
+      KILN_RETURN_IF_ERROR(check_schema(node, *schema));
+    }
   }
   if (find_binding_handler(node.domain, node.op_type) || find_handler(node.domain, node.op_type) ||
       find_node_plugin(options_.plugins, node)) {

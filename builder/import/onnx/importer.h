@@ -27,6 +27,7 @@ class Importer {
   std::vector<std::string>& notes() { return notes_; }
   const std::vector<NodeProblem>& problems() const { return problems_; }
   Constants& constants() { return constants_; }
+  std::map<std::pair<const ir::Graph*, ValueId>, ValueId>& wide_values() { return wide_values_; }
   const std::vector<std::string>& needed_values() const { return needed_values_; }
   // Records the main graph's inputs among `names`, which are names of the scope's graph.
   void need_values(const Scope& scope, const std::vector<std::string>& names);
@@ -63,6 +64,7 @@ class Importer {
   std::vector<std::string> notes_;
   std::vector<NodeProblem> problems_;
   std::vector<std::string> needed_values_;
+  std::map<std::pair<const ir::Graph*, ValueId>, ValueId> wide_values_;  // see wide_values.h
 };
 
 // Handlers of operators whose inputs or outputs may be other things than tensors.

@@ -375,9 +375,11 @@ Outputs depth_to_space(NodeContext& c) {
 Outputs space_to_depth(NodeContext& c) {
   KILN_ASSIGN_OR_RETURN(const Blocks b, blocks(c));
   const int64_t height = b.height / b.block, width = b.width / b.block;
+  const bool crd = c.get_string("mode", "DCR") == "CRD";
   const ValueId parts =
       c.reshape(c.input(0), {b.batch, b.channels, height, b.block, width, b.block});
-  const ValueId moved = c.transpose(parts, {0, 3, 5, 1, 2, 4});
+  const ValueId moved = c.transpose(
+      parts, crd ? std::vector<int64_t>{0, 1, 3, 5, 2, 4} : std::vector<int64_t>{0, 3, 5, 1, 2, 4});
   return one(c.reshape(moved, {b.batch, b.channels * b.block * b.block, height, width}));
 }
 

@@ -2,20 +2,21 @@
 #include <limits>
 
 #include "builder/import/onnx/handlers.h"
+#include "builder/import/onnx/wide_values.h"
 
 namespace kiln::onnx_import {
 namespace {
 
 template <ScalarFn kFn>
 Outputs unary(NodeContext& c) {
-  return one(c.apply(kFn, {c.input(0)}));
+  return one(apply_keeping_width(c, kFn, {c.input(0)}));
 }
 
 template <ScalarFn kFn>
 Outputs binary(NodeContext& c) {
   const std::vector<ValueId> arguments{c.input(0), c.input(1)};
   KILN_RETURN_IF_ERROR(c.require_same_dtype(arguments));
-  return one(c.apply(kFn, arguments));
+  return one(apply_keeping_width(c, kFn, arguments));
 }
 
 // Left to right over any number of inputs.
@@ -45,11 +46,46 @@ Outputs mod(NodeContext& c) {
   const std::vector<ValueId> arguments{c.input(0), c.input(1)};
   KILN_RETURN_IF_ERROR(c.require_same_dtype(arguments));
   const bool c_style = c.get_int("fmod", 0) != 0;
-  if (!c_style && !c.failed() && is_float(c.dtype(arguments[0]))) {
+  if (!c_style && c.opset() < 28 && is_float(c.dtype(arguments[0]))) {
     return c.fail("fmod is 0 and the inputs are " + std::string(to_string(c.dtype(arguments[0]))) +
-                  "; ONNX wants fmod 1 for floats");
+                  "; ONNX wants fmod 1 for floats before operator set 28");
   }
   return one(c.apply(c_style ? ScalarFn::kFmod : ScalarFn::kMod, arguments));
+}
+
+DType unsigned_of(DType dtype) {
+  switch (dtype) {
+    case DType::kI8:
+      return DType::kU8;
+    case DType::kI16:
+      return DType::kU16;
+    case DType::kI32:
+      return DType::kU32;
+    default:
+      return DType::kU64;
+  }
+}
+
+// Signed: the shift is done on the bits. A right shift fills with the sign: ~(~x >> n) for negative
+// x. Amounts outside of the type's width leave the fill alone.
+ValueId signed_shift(NodeContext& c, ValueId x, ValueId amount, bool left) {
+  const DType from = c.dtype(x), bits = unsigned_of(from);
+  const ValueId zero = c.scalar_int(0, from), ones = c.scalar_int(-1, from);
+  const ValueId negative = c.apply(ScalarFn::kLess, {x, zero});
+  const ValueId outside =
+      c.apply(ScalarFn::kOr,
+              {c.apply(ScalarFn::kLess, {amount, zero}),
+               c.apply(ScalarFn::kGreaterEqual, {amount, c.scalar_int(bits_of(from), from)})});
+  const ValueId safe = c.cast(c.where(outside, zero, amount), bits);
+  const auto shift = [&](ValueId y) {
+    const ScalarFn fn = left ? ScalarFn::kShiftLeft : ScalarFn::kShiftRight;
+    return c.cast(c.apply(fn, {c.cast(y, bits), safe}), from);
+  };
+  if (left) return c.where(outside, zero, shift(x));
+  const ValueId folded = c.where(negative, c.apply(ScalarFn::kBitNot, {x}), x);
+  const ValueId moved = shift(folded);
+  const ValueId result = c.where(negative, c.apply(ScalarFn::kBitNot, {moved}), moved);
+  return c.where(outside, c.where(negative, ones, zero), result);
 }
 
 Outputs bit_shift(NodeContext& c) {
@@ -57,7 +93,13 @@ Outputs bit_shift(NodeContext& c) {
   if (direction != "LEFT" && direction != "RIGHT") {
     return c.fail("direction is '" + direction + "', expected LEFT or RIGHT");
   }
-  return direction == "LEFT" ? binary<ScalarFn::kShiftLeft>(c) : binary<ScalarFn::kShiftRight>(c);
+  const std::vector<ValueId> arguments{c.input(0), c.input(1)};
+  KILN_RETURN_IF_ERROR(c.require_same_dtype(arguments));
+  const bool left = direction == "LEFT";
+  if (is_signed_integer(c.dtype(arguments[0]))) {
+    return one(signed_shift(c, arguments[0], arguments[1], left));
+  }
+  return one(c.apply(left ? ScalarFn::kShiftLeft : ScalarFn::kShiftRight, arguments));
 }
 
 Outputs where(NodeContext& c) {

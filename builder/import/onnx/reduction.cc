@@ -2,6 +2,7 @@
 #include <numeric>
 
 #include "builder/import/onnx/handlers.h"
+#include "builder/import/onnx/wide_values.h"
 
 namespace kiln::onnx_import {
 namespace {
@@ -32,8 +33,7 @@ Outputs reduction(NodeContext& c, Body body, int64_t axes_input_since = 18) {
   const ValueId x = c.input(0);
   KILN_ASSIGN_OR_RETURN(const Axes axes, read_axes(c, axes_input_since));
   if (axes.identity) return one(x);
-  const DType from = c.dtype(x);
-  return one(c.cast(body(c.cast(x, compute_dtype(from)), axes), from));
+  return one(narrow(c, body(widen(c, x), axes), c.dtype(x)));
 }
 
 ValueId sum(NodeContext& c, ValueId x, const Axes& axes) {

@@ -122,7 +122,8 @@ TEST(DTypeConversion, F8FollowsOnnxCastTable) {
   EXPECT_EQ(e4m3(9e-4f, true), 0);
   EXPECT_EQ(e4m3(-0.0f, true), 0x80);
   EXPECT_EQ(float_to_f8(DType::kF8E4M3FNUZ, -0.0f), 0);
-  EXPECT_EQ(float_to_f8(DType::kF8E4M3FNUZ, kInf), 0x80);
+  EXPECT_EQ(float_to_f8(DType::kF8E4M3FNUZ, kInf, false), 0x80);
+  EXPECT_EQ(float_to_f8(DType::kF8E4M3FNUZ, kInf, true), 0x7F);
   EXPECT_EQ(float_to_f8(DType::kF8E5M2, kInf, true), 0x7B);
   EXPECT_EQ(float_to_f8(DType::kF8E5M2, 1e9f, false), 0x7C);
   EXPECT_EQ(float_to_f8(DType::kF8E5M2FNUZ, -1e9f, true), 0xFF);
