@@ -31,9 +31,6 @@ class AttentionModels : public testing::TestWithParam<std::string> {};
 
 TEST_P(AttentionModels, EveryLayerIsOneRegionAndResultsStay) {
   const auto imported = test::import_tiny(GetParam(), 3);
-  if (!imported.ok() && imported.error().code == ErrorCode::kUnsupported) {
-    GTEST_SKIP() << imported.error().message;
-  }
   ASSERT_TRUE(imported.ok()) << imported.error().message;
   ir::Graph graph = *imported;
   PassContext context;
