@@ -43,16 +43,20 @@ Access::Access(const loop::LoopKernel& kernel, const loop::IndexMap& map,
   if (!lane_terms_only_affine_) return;
   for (const uint32_t dim : lane_dims_) {
     if (kernel.dims[dim].extent == 1) continue;
-    LaneDim next{kernel.dims[dim].extent, {stride_of(map_, dim)}};
+    LaneDim next{kernel.dims[dim].extent, {stride_of(map_, dim)}, uint32_t{1} << dim};
     for (const Limit& bound : bounds_) next.steps.push_back(stride_of(bound.map, dim));
     bool as_one = !dims_.empty();
     for (size_t m = 0; as_one && m < next.steps.size(); ++m) {
       as_one = dims_.back().steps[m] == next.steps[m] * next.extent;
     }
-    if (as_one) next.extent *= dims_.back().extent;
-    if (as_one) dims_.pop_back();
+    if (as_one) {
+      next.extent *= dims_.back().extent;
+      next.dims |= dims_.back().dims;
+      dims_.pop_back();
+    }
     dims_.push_back(std::move(next));
   }
+  if (!dims_.empty()) run_dims_ = dims_.back().dims;
 }
 
 }  // namespace kiln::host

@@ -41,6 +41,8 @@ class Access {
     return lane_terms_only_affine_ && bounds_.empty() && dims_.size() <= 1;
   }
   int64_t step() const { return dims_.empty() ? 0 : dims_[0].steps[0]; }
+  // The dims along which a run may go, as a bit set.
+  uint32_t dims_of_a_run() const { return run_dims_; }
   // REQUIRES: is_one_run().
   int64_t address(int64_t position, const std::vector<int64_t>& point) const {
     return value(map_, still_terms_, point) + position * step();
@@ -51,6 +53,7 @@ class Access {
   struct LaneDim {
     int64_t extent;
     std::vector<int64_t> steps;  // of the map, then of each bound's map
+    uint32_t dims;               // as a bit set
   };
   struct Limit {
     loop::IndexMap map;
@@ -83,6 +86,7 @@ class Access {
   std::vector<Limit> bounds_;
   bool lane_terms_only_affine_ = true;
   std::vector<LaneDim> dims_;  // outer to inner; when affine
+  uint32_t run_dims_ = 0;
   std::vector<uint32_t> lane_dims_;
   std::vector<int64_t> lane_extents_;
 };

@@ -9,8 +9,8 @@ namespace kiln::host {
 
 inline float exp_f32(float x) {
   // Beyond these e^x is infinite or rounds to 0; NaN passes through both.
-  const float low = x < -104.0f ? -104.0f : x;
-  const float bounded = low > 89.0f ? 89.0f : low;
+  const float low = -104.0f > x ? -104.0f : x;
+  const float bounded = 89.0f < low ? 89.0f : low;
   // x = n ln 2 + r with |r| <= ln 2 / 2; adding and subtracting 1.5 * 2^23 rounds to an integer.
   constexpr float kRound = 12582912.0f;
   const float n = (bounded * 1.44269504088896341f + kRound) - kRound;
@@ -35,8 +35,8 @@ inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
 // Odd rational approximations on the interval outside of which the result rounds to +-1.
 inline float tanh_f32(float x) {
   constexpr float kEnd = 7.90531110763549805f;
-  const float low = x < -kEnd ? -kEnd : x;
-  const float v = low > kEnd ? kEnd : low;
+  const float low = -kEnd > x ? -kEnd : x;
+  const float v = kEnd < low ? kEnd : low;
   const float s = v * v;
   float p = -2.76076847742355e-16f;
   p = p * s + 2.00018790482477e-13f;
@@ -54,8 +54,8 @@ inline float tanh_f32(float x) {
 
 inline float erf_f32(float x) {
   constexpr float kEnd = 3.832506856900711f;
-  const float low = x < -kEnd ? -kEnd : x;
-  const float v = low > kEnd ? kEnd : low;
+  const float low = -kEnd > x ? -kEnd : x;
+  const float v = kEnd < low ? kEnd : low;
   const float s = v * v;
   float p = -2.72614225801306e-10f;
   p = p * s + 2.77068142495902e-08f;

@@ -116,9 +116,38 @@ class Compiler {
   }
 
   std::vector<ExprId> operands(ExprId id) const {
+    if (range_test(id)) return {};
     std::vector<ExprId> ids = expr(id).args;
     for (const auto& gather : expr(id).map.gathers) ids.push_back(gather.index);
     return ids;
+  }
+
+  // Comparing an index with a constant needs no lanes of indices: the bound that holds where the
+  // comparison does.
+  std::optional<loop::Bound> range_test(ExprId id) const {
+    const Expr& e = expr(id);
+    if (e.kind != Kind::kApply || (e.fn != ScalarFn::kLess && e.fn != ScalarFn::kGreaterEqual)) {
+      return std::nullopt;
+    }
+    const Expr& index = expr(e.args[0]);
+    const Expr& limit = expr(e.args[1]);
+    if (index.kind != Kind::kIota || index.dtype != DType::kI64 || limit.kind != Kind::kConstant) {
+      return std::nullopt;
+    }
+    const auto value = static_cast<int64_t>(limit.constant);
+    const bool less = e.fn == ScalarFn::kLess;
+    return loop::Bound{index.map, less ? INT64_MIN : value, less ? value : INT64_MAX};
+  }
+
+  // Exprs that a store needs, through whatever is computed for it.
+  std::vector<bool> find_live() const {
+    std::vector<bool> live(size());
+    for (ExprId id = static_cast<ExprId>(size()); id-- > 0;) {
+      if (expr(id).kind == Kind::kStore) live[id] = true;
+      if (!live[id]) continue;
+      for (const ExprId arg : operands(id)) live[arg] = true;
+    }
+    return live;
   }
 
   bool stores_in_loop(ExprId id) const {
@@ -134,7 +163,9 @@ class Compiler {
 
   void schedule() {
     placed_.assign(size(), false);
+    const std::vector<bool> live = find_live();
     for (ExprId id = 0; id < size(); ++id) {
+      if (!live[id]) continue;
       const Kind kind = expr(id).kind;
       if (kind == Kind::kReduce) {
         program_.levels[level_[id] - 1].reduces.push_back(id);
@@ -184,9 +215,21 @@ class Compiler {
       if (e.kind == Kind::kLoad || e.kind == Kind::kStore || e.kind == Kind::kIota) {
         made.access.emplace(program_.kernel, e.map, e.bounds, program_.lane_dims);
       }
+      if (const auto bound = range_test(id)) {
+        made.range_test = true;
+        made.access.emplace(program_.kernel, loop::IndexMap{}, std::span(&*bound, 1),
+                            program_.lane_dims);
+      }
+      if (e.kind == Kind::kLoad) made.gathers_rows = gathers_rows(e, *made.access);
       if (e.kind == Kind::kApply) made.function = lane_function(e.fn, made.arg_types.data());
       if (e.kind == Kind::kReduce) made.reduction = reduction(e.reduce_fn, e.dtype);
     }
+  }
+
+  bool gathers_rows(const Expr& load, const Access& access) const {
+    return std::ranges::all_of(load.map.gathers, [&](const loop::GatherTerm& gather) {
+      return (varying_[gather.index] & access.dims_of_a_run()) == 0;
+    });
   }
 
   // An apply whose lanes are what a store in the same place writes can write them itself.

@@ -23,7 +23,9 @@ struct Program {
     bool uniform = false;             // one lane stands for all lanes of a block
     size_t offset = 0;                // of its lanes in a worker's memory
     size_t accumulators = 0;          // kReduce: of its accumulators
-    std::optional<Access> access;     // kLoad, kStore, kIota
+    std::optional<Access> access;     // kLoad, kStore, kIota, a range test
+    bool range_test = false;          // kApply of an index against a constant: whether in bounds
+    bool gathers_rows = false;        // kLoad: gathered indices stay the same along a run
     LaneFunction function = nullptr;  // kApply
     Reduction reduction = {};         // kReduce
     std::vector<DType> arg_types;

@@ -145,6 +145,7 @@ void Worker::execute(ExprId id, int64_t position, int64_t count) {
     case Kind::kLoad:
       return load(id, position, count);
     case Kind::kApply:
+      if (program_.instructions[id].range_test) return test_range(id, position, count);
       return apply(id, position, count);
     case Kind::kCast:
       return cast_lanes(expr(e.args[0]).dtype, lanes_[e.args[0]], e.dtype, lanes_[id], count,
@@ -187,37 +188,48 @@ void Worker::load_run(const Run& run, ExprId id) {
   load_lanes(e.dtype, buffers_[e.buffer], run.start, run.step, run.count, lanes);
 }
 
+bool Worker::gathered_offset(const Expr& load, int64_t lane, int64_t& offset) {
+  for (const loop::GatherTerm& gather : load.map.gathers) {
+    const auto* index = static_cast<const int64_t*>(lanes_[gather.index]);
+    const int64_t value = index[program_.instructions[gather.index].uniform ? 0 : lane];
+    if (value < 0 || value >= gather.extent) {
+      error_ = "gather: index " + std::to_string(value) + " is outside of [0, " +
+               std::to_string(gather.extent) + ")";
+      return false;
+    }
+    offset += value * gather.stride;
+  }
+  return true;
+}
+
 void Worker::gather_run(const Run& run, ExprId id) {
   const Expr& e = expr(id);
+  const void* buffer = buffers_[e.buffer];
   const size_t bytes = lane_bytes(program_.instructions[id].lane);
+  if (program_.instructions[id].gathers_rows) {
+    int64_t start = run.start;
+    if (!gathered_offset(e, run.first, start)) return;
+    return load_lanes(e.dtype, buffer, start, run.step, run.count,
+                      element(lanes_[id], run.first, bytes));
+  }
   constexpr int64_t kChunk = 256;
   int64_t offsets[kChunk];
   for (int64_t at = 0; at < run.count; at += kChunk) {
     const int64_t count = std::min(kChunk, run.count - at);
-    for (int64_t i = 0; i < count; ++i) offsets[i] = run.start + (at + i) * run.step;
-    bool one_row = true;
-    for (const loop::GatherTerm& gather : e.map.gathers) {
-      const bool uniform = program_.instructions[gather.index].uniform;
-      const auto* index =
-          static_cast<const int64_t*>(lanes_[gather.index]) + (uniform ? 0 : run.first + at);
-      for (int64_t i = 0; i < count; ++i) {
-        const int64_t value = index[uniform ? 0 : i];
-        if (value < 0 || value >= gather.extent) {
-          error_ = "gather: index " + std::to_string(value) + " is outside of [0, " +
-                   std::to_string(gather.extent) + ")";
-          return;
-        }
-        offsets[i] += value * gather.stride;
-        one_row = one_row && value == index[0];
-      }
+    for (int64_t i = 0; i < count; ++i) {
+      offsets[i] = run.start + (at + i) * run.step;
+      if (!gathered_offset(e, run.first + at + i, offsets[i])) return;
     }
-    void* lanes = element(lanes_[id], run.first + at, bytes);
-    if (one_row) {
-      load_lanes(e.dtype, buffers_[e.buffer], offsets[0], run.step, count, lanes);
-    } else {
-      load_lanes_at(e.dtype, buffers_[e.buffer], offsets, count, lanes);
-    }
+    load_lanes_at(e.dtype, buffer, offsets, count, element(lanes_[id], run.first + at, bytes));
   }
+}
+
+void Worker::test_range(ExprId id, int64_t position, int64_t count) {
+  lanes_[id] = own_lanes(id);
+  auto* out = static_cast<uint8_t*>(lanes_[id]);
+  program_.instructions[id].access->for_each_run(position, count, point_, [&](const Run& run) {
+    std::memset(out + run.first, run.inside ? 1 : 0, static_cast<size_t>(run.count));
+  });
 }
 
 void Worker::apply(ExprId id, int64_t position, int64_t count) {

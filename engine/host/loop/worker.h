@@ -35,8 +35,11 @@ class Worker {
   void load(ExprId id, int64_t position, int64_t count);
   void load_run(const Run& run, ExprId id);
   void gather_run(const Run& run, ExprId id);
+  // The address part of an expr's gathers at a lane; false and an error if out of range.
+  bool gathered_offset(const loop::Expr& load, int64_t lane, int64_t& offset);
   void store(ExprId id, int64_t position, int64_t count);
   void iota(ExprId id, int64_t position, int64_t count);
+  void test_range(ExprId id, int64_t position, int64_t count);
   void apply(ExprId id, int64_t position, int64_t count);
 
   Operand operand(ExprId id) const { return {lanes_[id], program_.instructions[id].uniform}; }
