@@ -10,20 +10,24 @@ namespace {
 
 Error invalid(std::string message) { return {ErrorCode::kInvalidArgument, std::move(message)}; }
 
+std::string quoted(const char* kind, const plan::IoTensor& tensor) {
+  return std::string(kind) + " '" + tensor.name + "'";
+}
+
 // The memory of a tensor whose type is right.
-Result<> check_memory(const Tensor& tensor, const std::string& name) {
+Result<> check_memory(const Tensor& tensor, const char* kind, const plan::IoTensor& io) {
   if (tensor.memory != MemoryKind::kHost) {
     return Error{ErrorCode::kUnsupported,
-                 name + " is in device memory, the engine runs on the host"};
+                 quoted(kind, io) + " is in device memory, the engine runs on the host"};
   }
   const int64_t bytes = tensor.type.bytes();
   if (bytes > 0 && tensor.data == nullptr) {
-    return invalid(name + " has no data, expected " + std::to_string(bytes) + " bytes");
+    return invalid(quoted(kind, io) + " has no data, expected " + std::to_string(bytes) + " bytes");
   }
   const auto alignment = static_cast<uintptr_t>(bits_of(tensor.type.dtype)) / 8;
   if (alignment > 1 && reinterpret_cast<uintptr_t>(tensor.data) % alignment != 0) {
-    return invalid(name + ": data is not aligned to its element's " + std::to_string(alignment) +
-                   " bytes");
+    return invalid(quoted(kind, io) + ": data is not aligned to its element's " +
+                   std::to_string(alignment) + " bytes");
   }
   return Ok();
 }
@@ -35,10 +39,6 @@ bool share_bytes(const Tensor& a, const Tensor& b) {
   const std::less<const void*> before;  // a total order, also over unrelated addresses
   if (a.type.bytes() == 0 || b.type.bytes() == 0) return false;
   return before(a.data, end(b)) && before(b.data, end(a));
-}
-
-std::string quoted(const char* kind, const plan::IoTensor& tensor) {
-  return std::string(kind) + " '" + tensor.name + "'";
 }
 
 // Steps write outputs before they have read all inputs.
@@ -71,16 +71,16 @@ Result<Request> bind_request(const LoadedEngine& engine, std::span<const Tensor>
   Request request;
   KILN_ASSIGN_OR_RETURN(request.choice, choose_point(plan, engine.staging, in));
   for (size_t i = 0; i < in.size(); ++i) {
-    KILN_RETURN_IF_ERROR(check_memory(*in[i], quoted("input", plan.inputs[i])));
+    KILN_RETURN_IF_ERROR(check_memory(*in[i], "input", plan.inputs[i]));
     request.inputs.push_back(in[i]->data);
   }
   for (size_t i = 0; i < out.size(); ++i) {
-    const std::string name = quoted("output", plan.outputs[i]);
     const TensorType expected = output_type(plan, request.choice, i);
     if (out[i]->type != expected) {
-      return invalid(name + " is " + to_string(out[i]->type) + ", expected " + to_string(expected));
+      return invalid(quoted("output", plan.outputs[i]) + " is " + to_string(out[i]->type) +
+                     ", expected " + to_string(expected));
     }
-    KILN_RETURN_IF_ERROR(check_memory(*out[i], name));
+    KILN_RETURN_IF_ERROR(check_memory(*out[i], "output", plan.outputs[i]));
     request.outputs.push_back(out[i]->data);
   }
   KILN_RETURN_IF_ERROR(check_no_overlap(plan, in, out));

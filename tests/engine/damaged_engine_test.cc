@@ -49,6 +49,7 @@ TEST(DamagedEngine, ResealedPlansRunOrFail) {
       damaged[from + bit / 8] ^= std::byte(1 << bit % 8);
     }
     testing::reseal(damaged);
+    std::filesystem::remove(folder / "m.engine");  // file systems flush what is rewritten
     testing::write_bytes(folder / "m.engine", damaged);
     const auto engine = Engine::load(
         folder / "m.engine", {.host_kernels = testing::fake_kernels(), .allow_unverified = true});
