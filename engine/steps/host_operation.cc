@@ -20,9 +20,8 @@ Result<PreparedHostOperation> prepare_step(const plan::HostOperation& step,
     inputs.push_back({operand.type, constant ? spaces.read(operand.buffer) : nullptr});
   }
   PreparedHostOperation prepared{.step = &step, .kernel = nullptr};
-  auto kernel = resources.host_kernels.prepare(operation, inputs, types_of(step.outputs));
-  if (!kernel) return std::move(kernel).error().context("operation '" + operation.name + "'");
-  prepared.kernel = *std::move(kernel);
+  KILN_ASSIGN_OR_RETURN(prepared.kernel,
+                        resources.host_kernels.prepare(operation, inputs, types_of(step.outputs)));
   KILN_RETURN_IF_ERROR(check_workspace(step.workspace, prepared.kernel->workspace_bytes()));
   KILN_RETURN_IF_ERROR(check_overlaps(step.inputs, step.outputs, step.workspace,
                                       [&](size_t i) { return prepared.kernel->in_place(i); }));

@@ -1,0 +1,168 @@
+// One engine of real kernels, shared by many threads.
+#include <gtest/gtest.h>
+
+#include <barrier>
+#include <cmath>
+#include <map>
+#include <random>
+#include <thread>
+
+#include "tests/engine/runtime_fixture.h"
+
+namespace kiln {
+namespace {
+
+constexpr int64_t kWidth = 24, kClasses = 10;
+
+uint32_t operation(testing::PlanParts& parts, std::string_view text) {
+  return parts.operation(*parse_operation(text));
+}
+
+// x f32[B, 24] -> softmax(tanh(x W1) W2) f32[B, 10], with oneDNN's and plain products.
+plan::Plan network_plan() {
+  plan::Plan plan;
+  plan.origin = testing::fixture_origin();
+  plan.inputs = {{"x", 0}};
+  plan.outputs = {{"y", 0}};
+  plan.batch_padding = true;
+  testing::PlanParts parts(plan);
+  std::mt19937 random(5);
+  const auto noise = [&](int64_t count) {
+    std::vector<float> values(static_cast<size_t>(count));
+    for (float& value : values) value = static_cast<float>(random() % 2001) / 1000 - 1;
+    return values;
+  };
+  const auto w1 = parts.constant("w1", noise(kWidth * kWidth));
+  const auto w2 = parts.constant("w2", noise(kWidth * kClasses));
+  const uint32_t dnn = operation(parts, "onednn.matmul{post_ops=strings[], transpose_a=0, transpose_b=0}");
+  const uint32_t plain = operation(parts, "matmul{transpose_a=0, transpose_b=0}");
+  const uint32_t tanh = operation(parts, "tanh"), exp = operation(parts, "exp"),
+                 sum = operation(parts, R"(reduce{axes=[1], fn="sum", keep_dims=1})"),
+                 divide = operation(parts, "div");
+  const TensorType w1_type{DType::kF32, {kWidth, kWidth}}, w2_type{DType::kF32, {kWidth, kClasses}};
+  for (int64_t batch : {1, 2, 4, 8, 16, 32, 64}) {
+    const TensorType x{DType::kF32, {batch, kWidth}}, y{DType::kF32, {batch, kClasses}},
+        row{DType::kF32, {batch, 1}};
+    const auto at = [](uint64_t slot, const TensorType& type) {
+      return plan::Operand{testing::arena(slot * 64 * kWidth * 4, uint64_t(type.bytes())), type};
+    };
+    const plan::Operand in{testing::input(0, uint64_t(x.bytes())), x},
+        out{testing::output(0, uint64_t(y.bytes())), y};
+    const plan::BufferRef workspace = testing::arena(5 * 64 * kWidth * 4, 1 << 16);
+    plan::ShapePoint point;
+    point.name = "b" + std::to_string(batch);
+    point.batch = batch;
+    point.inputs = {x};
+    point.outputs = {y};
+    point.arena_bytes = 5 * 64 * kWidth * 4 + (1 << 16);
+    point.region_names = {"r"};
+    point.steps = {
+        {0, plan::HostOperation{dnn, {in, {w1, w1_type}}, {at(0, x)}, workspace}},
+        {0, plan::HostOperation{tanh, {at(0, x)}, {at(1, x)}, {}}},
+        {0, plan::HostOperation{plain, {at(1, x), {w2, w2_type}}, {at(2, y)}, workspace}},
+        {0, plan::HostOperation{exp, {at(2, y)}, {at(3, y)}, {}}},
+        {0, plan::HostOperation{sum, {at(3, y)}, {at(4, row)}, workspace}},
+        {0, plan::HostOperation{divide, {at(3, y), at(4, row)}, {out}, {}}},
+    };
+    plan.points.push_back(point);
+  }
+  return plan;
+}
+
+std::vector<float> request(int64_t rows, uint32_t seed) {
+  std::mt19937 random(seed);
+  std::vector<float> x(static_cast<size_t>(rows * kWidth));
+  for (float& value : x) value = static_cast<float>(random() % 2001) / 1000 - 1;
+  return x;
+}
+
+std::vector<float> infer(const Engine& engine, int64_t rows, uint32_t seed) {
+  std::vector<float> x = request(rows, seed), y(static_cast<size_t>(rows * kClasses), -1);
+  const Tensor in = testing::tensor("x", {rows, kWidth}, x),
+               out = testing::tensor("y", {rows, kClasses}, y);
+  const auto ran = engine.infer({&in, 1}, {&out, 1});
+  if (!ran) ADD_FAILURE() << ran.error().message;
+  return y;
+}
+
+class SharedEngine : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto loaded =
+        testing::load_plan(network_plan(), {.contexts = 3, .host_kernels = host_kernels()});
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    engine_.emplace(*std::move(loaded));
+  }
+
+  std::optional<Engine> engine_;
+};
+
+// Hand-computed in double from the same weights.
+TEST_F(SharedEngine, ComputesTheNetwork) {
+  const plan::Plan plan = network_plan();
+  const auto* weights = reinterpret_cast<const float*>(plan.weights.data());
+  const float* w1 = weights + plan.constants[0].offset / 4;
+  const float* w2 = weights + plan.constants[1].offset / 4;
+  const auto x = request(3, 9), y = infer(*engine_, 3, 9);
+  for (int64_t r = 0; r < 3; ++r) {
+    std::vector<double> hidden(kWidth), logits(kClasses);
+    double total = 0;
+    for (int64_t j = 0; j < kWidth; ++j) {
+      for (int64_t k = 0; k < kWidth; ++k) hidden[j] += x[r * kWidth + k] * w1[k * kWidth + j];
+      hidden[j] = std::tanh(hidden[j]);
+    }
+    for (int64_t c = 0; c < kClasses; ++c) {
+      for (int64_t k = 0; k < kWidth; ++k) logits[c] += hidden[k] * w2[k * kClasses + c];
+      total += std::exp(logits[c]);
+    }
+    for (int64_t c = 0; c < kClasses; ++c) {
+      EXPECT_NEAR(y[r * kClasses + c], std::exp(logits[c]) / total, 1e-5);
+    }
+  }
+}
+
+TEST_F(SharedEngine, ThreadsEqualSerial) {
+  constexpr int kThreads = 16, kCalls = 1'000, kSeeds = 8;
+  const std::vector<int64_t> sizes = {1, 2, 3, 5, 8, 17, 33, 37, 64};
+  std::map<std::pair<int64_t, uint32_t>, std::vector<float>> serial;
+  for (int64_t rows : sizes) {
+    for (uint32_t seed = 0; seed < kSeeds; ++seed) {
+      serial[{rows, seed}] = infer(*engine_, rows, seed);
+    }
+  }
+  std::atomic<int> different = 0;
+  std::barrier start(kThreads);
+  {
+    std::vector<std::jthread> threads;
+    for (int thread = 0; thread < kThreads; ++thread) {
+      threads.emplace_back([&, thread] {
+        std::mt19937 random(static_cast<unsigned>(thread));
+        start.arrive_and_wait();
+        for (int call = 0; call < kCalls; ++call) {
+          const int64_t rows = sizes[random() % sizes.size()];
+          const uint32_t seed = random() % kSeeds;
+          if (infer(*engine_, rows, seed) != serial.at({rows, seed})) ++different;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(different, 0);
+}
+
+TEST_F(SharedEngine, RowsDoNotDependOnTheirCompany) {
+  for (int64_t rows : {3, 5, 37, 64}) {
+    const auto x = request(rows, 11), together = infer(*engine_, rows, 11);
+    for (int64_t r = 0; r < rows; ++r) {
+      std::vector<float> one(x.begin() + r * kWidth, x.begin() + (r + 1) * kWidth), y(kClasses);
+      const Tensor in = testing::tensor("x", {1, kWidth}, one),
+                   out = testing::tensor("y", {1, kClasses}, y);
+      ASSERT_TRUE(engine_->infer({&in, 1}, {&out, 1}));
+      for (int64_t c = 0; c < kClasses; ++c) {
+        EXPECT_NEAR(together[r * kClasses + c], y[c], 1e-6) << rows << " " << r;
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace kiln
