@@ -10,7 +10,6 @@ namespace kiln::host {
 namespace {
 
 using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
 
 constexpr auto kF32 = dnnl::memory::data_type::f32;
 
@@ -25,8 +24,6 @@ Window read_window(const Operation& o) {
   for (int64_t& dilation : window.dilations) --dilation;
   return window;
 }
-
-Desc any_layout(const Desc& desc) { return {desc.dims(), kF32, Tag::any}; }
 
 // [groups,] output channels, input channels of a group, kernel...: oneDNN's view of ONNX's weight,
 // which for a transposed convolution has the channels the other way round.
@@ -73,16 +70,16 @@ Result<KernelPtr> make_conv(const Prepare& p, const Window& window, bool transpo
   const bool has_bias = !ops.empty() && ops[0].kind == PostOp::Kind::kBias;
   const Layouts l = layouts_of(p, window, transposed, has_bias);
   constexpr auto kForward = dnnl::prop_kind::forward_inference;
-  const typename Convolution::desc descriptor =
-      has_bias
-          ? typename Convolution::desc(kForward, algorithm, l.any_x, l.any_w, l.bias, l.any_y,
-                                       window.strides, window.dilations, window.begin, window.end)
-          : typename Convolution::desc(kForward, algorithm, l.any_x, l.any_w, l.any_y,
-                                       window.strides, window.dilations, window.begin, window.end);
   PrimitiveParts parts;
   parts.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
-  const typename Convolution::primitive_desc chosen(descriptor, primitive_attributes(ops, l.y),
-                                                    parts.engine);
+  const auto attributes = primitive_attributes(ops, l.y);
+  const auto chosen = has_bias
+                          ? describe<Convolution>(parts.engine, attributes, kForward, algorithm,
+                                                  l.any_x, l.any_w, l.bias, l.any_y, window.strides,
+                                                  window.dilations, window.begin, window.end)
+                          : describe<Convolution>(parts.engine, attributes, kForward, algorithm,
+                                                  l.any_x, l.any_w, l.any_y, window.strides,
+                                                  window.dilations, window.begin, window.end);
   KILN_RETURN_IF_ERROR(refuse_reference(p.operation, chosen.impl_info_str()));
   parts.primitive = Convolution(chosen);
   parts.scratchpad = chosen.scratchpad_desc();

@@ -9,7 +9,6 @@ namespace kiln::host {
 namespace {
 
 using Desc = dnnl::memory::desc;
-using Tag = dnnl::memory::format_tag;
 
 constexpr auto kF32 = dnnl::memory::data_type::f32;
 
@@ -47,16 +46,17 @@ Result<KernelPtr> make_matmul(const Prepare& p, const Problem& problem,
   const Desc b = matrix_desc(problem.b, rank, problem.transpose_b);
   const Desc result = dense_desc(problem.out);
   // A constant b may be packed; otherwise packing it each time would cost more than it saves.
-  const Desc wanted_b = p.inputs[1].constant ? Desc(b.dims(), kF32, Tag::any) : b;
+  const Desc wanted_b = p.inputs[1].constant ? any_layout(b) : b;
   Shape bias_dims(rank, 1);
   bias_dims.back() = problem.out.back();
   const bool has_bias = !ops.empty() && ops[0].kind == PostOp::Kind::kBias;
-  const auto descriptor = has_bias ? dnnl::matmul::desc(a, wanted_b, dense_desc(bias_dims), result)
-                                   : dnnl::matmul::desc(a, wanted_b, result);
   PrimitiveParts parts;
   parts.engine = dnnl::engine(dnnl::engine::kind::cpu, 0);
-  const dnnl::matmul::primitive_desc chosen(descriptor, primitive_attributes(ops, result),
-                                            parts.engine);
+  const auto attributes = primitive_attributes(ops, result);
+  const auto chosen = has_bias
+                          ? describe<dnnl::matmul>(parts.engine, attributes, a, wanted_b,
+                                                   dense_desc(bias_dims), result)
+                          : describe<dnnl::matmul>(parts.engine, attributes, a, wanted_b, result);
   KILN_RETURN_IF_ERROR(refuse_reference(p.operation, chosen.impl_info_str()));
   parts.primitive = dnnl::matmul(chosen);
   parts.scratchpad = chosen.scratchpad_desc();

@@ -91,7 +91,11 @@ dnnl::primitive_attr primitive_attributes(const std::vector<PostOp>& ops,
   dnnl::post_ops list;
   for (const PostOp& op : ops) {
     if (op.kind == PostOp::Kind::kEltwise) {
+#if DNNL_VERSION_MAJOR >= 3
+      list.append_eltwise(op.algorithm, op.alpha, op.beta);
+#else
       list.append_eltwise(1.0F, op.algorithm, op.alpha, op.beta);
+#endif
     } else if (op.kind == PostOp::Kind::kAdd) {
       list.append_binary(dnnl::algorithm::binary_add, result);
     }
@@ -117,6 +121,15 @@ void append_post_operands(const std::vector<PostOp>& ops, const dnnl::memory::de
 
 dnnl::memory::desc dense_desc(const Shape& shape) {
   return {shape, dnnl::memory::data_type::f32, row_major_strides(shape)};
+}
+
+dnnl::memory::desc any_layout(const dnnl::memory::desc& desc) {
+#if DNNL_VERSION_MAJOR >= 3
+  const dnnl::memory::dims extents = desc.get_dims();
+#else
+  const dnnl::memory::dims extents = desc.dims();
+#endif
+  return {extents, dnnl::memory::data_type::f32, dnnl::memory::format_tag::any};
 }
 
 Result<KernelPtr> guarded(const Operation& operation,

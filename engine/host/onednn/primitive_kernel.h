@@ -39,6 +39,21 @@ void append_post_operands(const std::vector<PostOp>& ops, const dnnl::memory::de
                           PrimitiveParts& parts);
 
 dnnl::memory::desc dense_desc(const Shape& shape);
+// The same extents in whatever layout oneDNN likes best.
+dnnl::memory::desc any_layout(const dnnl::memory::desc& desc);
+
+// A primitive's description from the arguments that both generations of oneDNN agree on: 2.x wraps
+// them in a descriptor of the operation, 3.x has none. Throws dnnl::error.
+template <class Primitive, class... Args>
+typename Primitive::primitive_desc describe(const dnnl::engine& engine,
+                                            const dnnl::primitive_attr& attributes,
+                                            const Args&... args) {
+#if DNNL_VERSION_MAJOR >= 3
+  return {engine, args..., attributes};
+#else
+  return {typename Primitive::desc(args...), attributes, engine};
+#endif
+}
 
 // Calls make(); a dnnl::error becomes kUnsupported.
 Result<KernelPtr> guarded(const Operation& operation,
