@@ -94,8 +94,8 @@ TEST(OnednnMatMul, HalfIsComputedInSinglePrecision) {
   const std::vector<HostTensor> inputs{tensor(DType::kF16, {1, 4096}, ones),
                                        tensor(DType::kF16, {4096, 1}, ones)};
   for (const bool constant : {false, true}) {
-    const Prepared kernel("onednn.matmul{post_ops=strings[], transpose_a=0, transpose_b=0}",
-                          inputs, constant);
+    const Prepared kernel("onednn.matmul{post_ops=strings[], transpose_a=0, transpose_b=0}", inputs,
+                          constant);
     EXPECT_EQ(kernel.run(inputs).values<uint16_t>(), (std::vector<uint16_t>{0x6C00}));
   }
 }
@@ -138,6 +138,7 @@ TEST(OnednnConv, EqualsThePlainKernel) {
       {6, 4, 2, "pads_begin=[0, 2], pads_end=[1, 0], strides=[2, 1]"},
       {32, 32, 32, "pads_begin=[1, 1], pads_end=[1, 1], strides=[2, 2]"},
   };
+  int compared = 0;
   for (const Case& c : cases) {
     const std::string common = "dilations=[1, 1], groups=" + std::to_string(c.groups) + ", ";
     const auto x = noise({2, c.channels, 13, 14}, 1);
@@ -145,15 +146,26 @@ TEST(OnednnConv, EqualsThePlainKernel) {
     const auto plain = run("conv{" + common + c.window + "}", {x, w, bias});
     const auto relu = run("max", {plain, f32({}, {0})});
     const auto sum = run("add", {relu, plain});
-    for (const char* blocked : {"0", "1"}) {
-      const std::string text = std::string("onednn.conv{blocked=") + blocked + ", " + common +
-                               "post_ops=[\"bias\", \"relu\", \"add\"], " + c.window + "}";
-      const std::vector<HostTensor> inputs{x, w, bias, plain};
+    for (const std::string options : {"00", "01", "10", "11"}) {
+      const bool add = options[1] == '1';
+      const std::string text = "onednn.conv{blocked=" + options.substr(0, 1) + ", " + common +
+                               "post_ops=[\"bias\", \"relu\"" + (add ? ", \"add\"" : "") + "], " +
+                               c.window + "}";
+      const std::vector<HostTensor> inputs =
+          add ? std::vector{x, w, bias, plain} : std::vector{x, w, bias};
       for (const bool constant : {false, true}) {
-        expect_close(Prepared(text, inputs, constant).run(inputs), sum);
+        try {
+          expect_close(Prepared(text, inputs, constant).run(inputs), add ? sum : relu);
+          ++compared;
+        } catch (const std::exception& error) {
+          // Which fast implementations there are depends on the processor and on oneDNN's version.
+          EXPECT_NE(std::string(error.what()).find("slow implementation"), std::string::npos)
+              << error.what();
+        }
       }
     }
   }
+  EXPECT_GE(compared, 4);
 }
 
 TEST(OnednnConvTranspose, EqualsThePlainKernel) {
@@ -162,8 +174,8 @@ TEST(OnednnConvTranspose, EqualsThePlainKernel) {
     const std::string window = "dilations=[1, 2], groups=" + groups +
                                ", output_padding=[1, 0], pads_begin=[1, 0], pads_end=[1, 1], ";
     const auto plain = run("conv_transpose{" + window + "strides=[2, 1]}", {x, w});
-    const Prepared kernel(
-        "onednn.conv_transpose{" + window + "post_ops=strings[], strides=[2, 1]}", {x, w}, true);
+    const Prepared kernel("onednn.conv_transpose{" + window + "post_ops=strings[], strides=[2, 1]}",
+                          {x, w}, true);
     expect_close(kernel.run({x, w}), plain);
   }
 }
