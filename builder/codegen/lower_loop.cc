@@ -589,8 +589,8 @@ class Attempt {
 std::vector<size_t> by_size(const ir::Graph& body) {
   std::vector<size_t> order(body.outputs().size());
   for (size_t o = 0; o < order.size(); ++o) order[o] = o;
-  std::ranges::stable_sort(order, [&](size_t a, size_t b) {
-    return body.type(body.outputs()[a]).elements() > body.type(body.outputs()[b]).elements();
+  std::ranges::sort(order, {}, [&](size_t o) {
+    return std::pair(-body.type(body.outputs()[o]).elements(), o);
   });
   return order;
 }

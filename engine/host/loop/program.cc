@@ -68,7 +68,7 @@ class Compiler {
       }
       return INT64_MAX;
     };
-    std::ranges::stable_sort(dims, std::greater<>{}, key);
+    std::ranges::sort(dims, {}, [&](uint32_t dim) { return std::pair(-key(dim), dim); });
     return dims;
   }
 
@@ -317,7 +317,7 @@ class Compiler {
       else
         order.push_back(id);
     }
-    std::ranges::stable_sort(order, {}, [&](ExprId id) { return lifetimes_[id].first; });
+    std::ranges::sort(order, {}, [&](ExprId id) { return std::pair(lifetimes_[id].first, id); });
     std::map<size_t, std::vector<size_t>> free;  // offsets by size
     std::multimap<int, ExprId> live;             // by last use
     for (const ExprId id : order) {
