@@ -64,6 +64,13 @@ Result<std::vector<TensorInfo>> Engine::output_types(std::span<const Tensor> inp
   return types;
 }
 
+Result<size_t> Engine::shape_point(std::span<const Tensor> inputs) const {
+  const LoadedEngine& engine = *state_->engine;
+  KILN_ASSIGN_OR_RETURN(const auto in, match_tensors(inputs, engine.plan.inputs, "input"));
+  KILN_ASSIGN_OR_RETURN(const Choice choice, choose_point(engine.plan, engine.staging, in));
+  return choice.point;
+}
+
 Result<ExecutionContext> Engine::create_context() const {
   KILN_ASSIGN_OR_RETURN(Context context, Context::create(*state_->engine));
   return ExecutionContext(std::unique_ptr<ExecutionContext::State>(

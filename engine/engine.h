@@ -93,6 +93,9 @@ class Engine {
   // The output types for these inputs: which buckets exist decides, as for infer().
   Result<std::vector<TensorInfo>> output_types(std::span<const Tensor> inputs) const;
 
+  // Number in info().points of the shape point that infer() would run for these inputs.
+  Result<size_t> shape_point(std::span<const Tensor> inputs) const;
+
   Result<ExecutionContext> create_context() const;
 
   // Takes one of the contexts made at load and waits for one when all are busy.

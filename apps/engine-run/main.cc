@@ -1,0 +1,43 @@
+// engine-run: runs an engine, compares its outputs, measures it.
+#include <cstdio>
+#include <exception>
+
+#include "apps/engine-run/run_engine.h"
+
+namespace {
+
+int run(const kiln::run::Options& options) {
+  using namespace kiln::run;
+  const auto outcome = run_engine(options);
+  if (!outcome.ok()) {
+    std::fprintf(stderr, "engine-run: error: %s (%s)\n", outcome.error().message.c_str(),
+                 kiln::to_string(outcome.error().code));
+    return kFailed;
+  }
+  if (options.json) {
+    std::fputs(to_json(*outcome).c_str(), stdout);
+  } else if (!options.quiet) {
+    std::fputs(to_text(*outcome).c_str(), stdout);
+  }
+  std::fflush(stdout);
+  if (!options.quiet) {
+    for (const auto& note : outcome->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+  }
+  for (const auto& warning : outcome->warnings) {
+    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+  }
+  if (outcome->passed()) return kOk;
+  std::fputs("engine-run: error: the outputs differ from the reference\n", stderr);
+  return kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) try {
+  const auto parsed = kiln::run::parse_command_line(argc, argv);
+  const auto* options = std::get_if<kiln::run::Options>(&parsed);
+  return options == nullptr ? std::get<int>(parsed) : run(*options);
+} catch (const std::exception& error) {  // out of memory, in the program itself
+  std::fprintf(stderr, "engine-run: error: %s\n", error.what());
+  return kiln::run::kFailed;
+}
