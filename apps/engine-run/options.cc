@@ -46,8 +46,6 @@ CLI::Validator between(double low, double high) {
 // `--name A --name B`: a value each, so that none swallows the engine's name.
 CLI::Option* repeatable(CLI::Option* option) { return option->allow_extra_args(false); }
 
-constexpr const char* kRandomFlags[] = {"--batch", "--shape-point", "--seed", "--range"};
-
 void describe_inputs(CLI::App& app, Options& o, Raw& raw) {
   constexpr const char* kGroup = "Inputs from files (repeatable)";
   repeatable(app.add_option("-i,--inputs", o.input_files,
@@ -80,16 +78,12 @@ void describe_inputs(CLI::App& app, Options& o, Raw& raw) {
 void describe_results(CLI::App& app, Options& o, Raw& raw) {
   app.add_option("-o,--outputs", o.outputs, "Write the outputs to this .npz")->type_name("FILE");
   constexpr const char* kGroup = "Comparison";
-  auto* reference =
-      app.add_option("--reference", o.reference,
-                     "An .npz with the expected outputs, by name; exit code 1 if one differs");
-  reference->type_name("FILE")->group(kGroup);
+  app.add_option("--reference", o.reference,
+                 "An .npz with the expected outputs, by name; exit code 1 if one differs")
+      ->type_name("FILE")
+      ->group(kGroup);
   const auto bound = [&](const char* name, double& value, double most, const char* what) {
-    app.add_option(name, value, what)
-        ->type_name("X")
-        ->needs(reference)
-        ->check(between(0, most))
-        ->group(kGroup);
+    app.add_option(name, value, what)->type_name("X")->check(between(0, most))->group(kGroup);
   };
   bound("--rtol", o.tolerance.rtol, 1e30,
         "An element is right within atol + rtol * |expected|; integers must be equal; default: "
@@ -102,15 +96,10 @@ void describe_results(CLI::App& app, Options& o, Raw& raw) {
 
 void describe_benchmark(CLI::App& app, Options& o, Raw& raw) {
   constexpr const char* kGroup = "Benchmark";
-  auto* benchmark = app.add_flag("--benchmark", o.benchmark, "Run the request over and over");
-  benchmark->group(kGroup);
+  app.add_flag("--benchmark", o.benchmark, "Run the request over and over")->group(kGroup);
   const auto timing = [&](const char* name, auto& value, double least, double most,
                           const char* type, const char* what) {
-    app.add_option(name, value, what)
-        ->type_name(type)
-        ->needs(benchmark)
-        ->check(between(least, most))
-        ->group(kGroup);
+    app.add_option(name, value, what)->type_name(type)->check(between(least, most))->group(kGroup);
   };
   timing("--warmup", o.timing.warmup_ms, 0, 1e9, "MS", "Before measuring; default: 200 ms");
   timing("--duration", o.timing.duration_s, 0, 1e6, "S", "Measure so long, at least; default: 3 s");
@@ -132,13 +121,26 @@ void describe_rest(CLI::App& app, Options& o) {
   app.footer(kFooter);
 }
 
-Result<> check_random_flags(const CLI::App& app, const Options& o) {
-  if (o.random_inputs()) return Ok();
-  for (const char* flag : kRandomFlags) {
-    if (app.count(flag) == 0) continue;
-    return Error{ErrorCode::kInvalidArgument,
-                 std::string(flag) +
-                     " shapes random inputs, but inputs from files are given: leave out one"};
+// A flag that would do nothing is a mistake of whoever gave it.
+Result<> check_combinations(const CLI::App& app, const Options& o) {
+  const auto refuse = [&](std::initializer_list<const char*> flags, const char* why) -> Result<> {
+    for (const char* flag : flags) {
+      if (app.count(flag) == 0) continue;
+      return Error{ErrorCode::kInvalidArgument, std::string(flag) + " " + why};
+    }
+    return Ok();
+  };
+  if (!o.random_inputs()) {
+    KILN_RETURN_IF_ERROR(refuse({"--batch", "--shape-point", "--seed", "--range"},
+                                "is for random inputs, but inputs from files are given too"));
+  }
+  if (o.reference.empty()) {
+    KILN_RETURN_IF_ERROR(refuse({"--rtol", "--atol", "--cosine"}, "needs --reference"));
+  }
+  if (!o.benchmark) {
+    KILN_RETURN_IF_ERROR(
+        refuse({"--warmup", "--duration", "--iterations", "--threads", "--contexts"},
+               "needs --benchmark"));
   }
   return Ok();
 }
@@ -156,7 +158,7 @@ Result<> complete(const CLI::App& app, const Raw& raw, Options& o) {
     KILN_ASSIGN_OR_RETURN(auto range, parse_range(text));
     o.random.ranges.insert_or_assign(range.first, range.second);
   }
-  KILN_RETURN_IF_ERROR(check_random_flags(app, o));
+  KILN_RETURN_IF_ERROR(check_combinations(app, o));
   if (raw.batch > 0) o.random.batch = raw.batch;
   if (app.count("--cosine") > 0) {
     o.tolerance.cosine = raw.cosine;
