@@ -21,6 +21,8 @@ std::string reason_of(int error) {
   return reason;
 }
 
+}  // namespace
+
 Result<SharedBytes> map_descriptor(int descriptor, const std::filesystem::path& path) {
   struct stat status = {};
   if (fstat(descriptor, &status) != 0) return io_error(path, reason_of(errno));
@@ -32,8 +34,6 @@ Result<SharedBytes> map_descriptor(int descriptor, const std::filesystem::path& 
   std::shared_ptr<const void> owner(data, [size](void* mapped) { munmap(mapped, size); });
   return SharedBytes{std::move(owner), {static_cast<const std::byte*>(data), size}};
 }
-
-}  // namespace
 
 Result<SharedBytes> map_file(const std::filesystem::path& path) {
   // O_NONBLOCK: opening a named pipe must not wait for its writer.

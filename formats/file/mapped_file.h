@@ -12,5 +12,7 @@ namespace kiln {
 // ends this one with SIGBUS, so writers must replace files instead of changing them
 // (atomic_file.h).
 Result<SharedBytes> map_file(const std::filesystem::path& path);
+// The same for a file that is open already, and stays so; `path` names it in messages.
+Result<SharedBytes> map_descriptor(int descriptor, const std::filesystem::path& path);
 
 }  // namespace kiln

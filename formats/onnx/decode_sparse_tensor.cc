@@ -3,7 +3,6 @@
 #include <span>
 
 #include "formats/onnx/decode_tensor.h"
-#include "formats/onnx/owned_bytes.h"
 
 namespace kiln::onnx {
 namespace {
@@ -81,13 +80,13 @@ Result<Tensor> decode_sparse_tensor(::onnx::SparseTensorProto& proto, ExternalDa
   KILN_ASSIGN_OR_RETURN(TensorType type, dense_type(proto, *values));
   KILN_ASSIGN_OR_RETURN(const auto positions,
                         dense_positions(*indices, type, values->type.elements()));
-  OwnedBytes dense = allocate_bytes(static_cast<size_t>(type.bytes()));
+  std::vector<std::byte> dense(static_cast<size_t>(type.bytes()));
   const auto width = static_cast<size_t>(bits_of(type.dtype) / 8);
   for (size_t i = 0; i < positions.size(); ++i) {
-    std::memcpy(dense.data + static_cast<size_t>(positions[i]) * width,
-                values->data.data + i * width, width);
+    std::memcpy(dense.data() + static_cast<size_t>(positions[i]) * width,
+                values->data.data() + i * width, width);
   }
-  return Tensor{std::move(values->name), std::move(type), std::move(dense.bytes)};
+  return Tensor{std::move(values->name), std::move(type), SharedBytes::take(std::move(dense))};
 }
 
 }  // namespace kiln::onnx

@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "formats/onnx/element_type.h"
-#include "formats/onnx/owned_bytes.h"
+#include "formats/onnx/tensor_bytes.h"
 
 namespace kiln::onnx {
 namespace {
@@ -115,8 +115,8 @@ bool copy_typed(const TensorProto& proto, const ElementType& element, std::byte*
   return true;
 }
 
-Result<Bytes> decode_typed(const TensorProto& proto, const ElementType& element,
-                           const TensorType& type) {
+Result<SharedBytes> decode_typed(const TensorProto& proto, const ElementType& element,
+                                 const TensorType& type) {
   const auto index = static_cast<size_t>(element.field);
   const FieldSize field = typed_fields(proto)[index];
   const int64_t values = bits_of(type.dtype) == 4 ? type.bytes() : type.elements();
@@ -127,11 +127,11 @@ Result<Bytes> decode_typed(const TensorProto& proto, const ElementType& element,
     return corrupt("is " + to_string(type) + " and has " + std::to_string(field.count) +
                    " values, expected " + expected);
   }
-  OwnedBytes owned = allocate_bytes(static_cast<size_t>(type.bytes()));
-  if (!copy_typed(proto, element, owned.data, owned.bytes.size)) {
+  std::vector<std::byte> dense(static_cast<size_t>(type.bytes()));
+  if (!copy_typed(proto, element, dense.data(), dense.size())) {
     return corrupt(std::string(field.name) + " has a value out of the range of " + element.name);
   }
-  return owned.bytes;
+  return SharedBytes::take(std::move(dense));
 }
 
 Result<uint64_t> parse_number(const std::string& key, const std::string& text) {
@@ -144,8 +144,8 @@ Result<uint64_t> parse_number(const std::string& key, const std::string& text) {
   return number;
 }
 
-Result<Bytes> decode_external(const TensorProto& proto, const ElementType& element,
-                              const TensorType& type, ExternalData& external) {
+Result<SharedBytes> decode_external(const TensorProto& proto, const ElementType& element,
+                                    const TensorType& type, ExternalData& external) {
   KILN_RETURN_IF_ERROR(check_other_fields(proto, element, -1, "external data alone"));
   if (!proto.raw_data().empty()) return corrupt("has both raw_data and external data");
   ExternalRange range;
@@ -161,7 +161,8 @@ Result<Bytes> decode_external(const TensorProto& proto, const ElementType& eleme
   return external.read(range, static_cast<uint64_t>(type.bytes()));
 }
 
-Result<Bytes> decode_raw(TensorProto& proto, const ElementType& element, const TensorType& type) {
+Result<SharedBytes> decode_raw(TensorProto& proto, const ElementType& element,
+                               const TensorType& type) {
   KILN_RETURN_IF_ERROR(check_other_fields(proto, element, -1, "raw_data alone"));
   if (proto.raw_data().size() != static_cast<size_t>(type.bytes())) {
     return corrupt("is " + to_string(type) + " and has " + std::to_string(proto.raw_data().size()) +
@@ -170,8 +171,8 @@ Result<Bytes> decode_raw(TensorProto& proto, const ElementType& element, const T
   return own_string(std::move(*proto.mutable_raw_data()));
 }
 
-Result<Bytes> decode_data(TensorProto& proto, const ElementType& element, const TensorType& type,
-                          ExternalData& external) {
+Result<SharedBytes> decode_data(TensorProto& proto, const ElementType& element,
+                                const TensorType& type, ExternalData& external) {
   if (proto.has_segment()) {
     return Error{ErrorCode::kUnsupported, "is stored in segments, expected one piece"};
   }
@@ -189,7 +190,7 @@ Result<Bytes> decode_data(TensorProto& proto, const ElementType& element, const 
 Result<Tensor> decode_tensor(TensorProto& proto, ExternalData& external) {
   KILN_ASSIGN_OR_RETURN(const ElementType* element, supported_element_type(proto.data_type()));
   KILN_ASSIGN_OR_RETURN(TensorType type, decode_type(proto, *element->dtype));
-  KILN_ASSIGN_OR_RETURN(Bytes data, decode_data(proto, *element, type, external));
+  KILN_ASSIGN_OR_RETURN(SharedBytes data, decode_data(proto, *element, type, external));
   data = aligned(std::move(data), static_cast<size_t>((bits_of(type.dtype) + 7) / 8));
   if (type.dtype == DType::kBool) data = normalized_bools(std::move(data));
   return Tensor{std::move(*proto.mutable_name()), std::move(type), std::move(data)};

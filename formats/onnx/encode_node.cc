@@ -11,7 +11,7 @@ void encode_tensor(const Tensor& tensor, ::onnx::TensorProto* proto) {
   proto->set_name(tensor.name);
   proto->set_data_type(number_of(tensor.type.dtype));
   for (int64_t extent : tensor.type.shape) proto->add_dims(extent);
-  proto->set_raw_data(tensor.data.data, tensor.data.size);
+  proto->set_raw_data(tensor.data.data(), tensor.data.size());
 }
 
 // Fills the field of one kind of value and returns its type; no overload for what stays unencoded.

@@ -2,11 +2,41 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "formats/file/mapped_file.h"
 
 namespace kiln::onnx {
 namespace {
+
+// A file descriptor that closes itself.
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&& other) noexcept {
+    std::swap(fd_, other.fd_);
+    return *this;
+  }
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+  int get() const { return fd_; }
+  bool valid() const { return fd_ >= 0; }
+
+ private:
+  int fd_;
+};
+
+std::string reason_of(int error_number) {
+  std::string text = std::generic_category().message(error_number);
+  if (!text.empty() && text[0] >= 'A' && text[0] <= 'Z') text[0] += 'a' - 'A';
+  return text;
+}
 
 Error refuse(std::string why) { return {ErrorCode::kCorruptData, std::move(why)}; }
 
@@ -44,15 +74,15 @@ Result<Descriptor> open_below(const Descriptor& parent, const std::string& name,
                   "' is or passes through a symbolic link, expected a regular file in the "
                   "model's folder; copy the file there");
   }
-  return Error{ErrorCode::kIo, "external file '" + location +
-                                   "' cannot be opened: " + system_message(error_number)};
+  return Error{ErrorCode::kIo,
+               "external file '" + location + "' cannot be opened: " + reason_of(error_number)};
 }
 
 Result<Descriptor> open_inside(const std::filesystem::path& folder, const std::string& location) {
   Descriptor at(::open(folder.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECTORY));
   if (!at.valid()) {
     return Error{ErrorCode::kIo, "the model's folder '" + folder.string() +
-                                     "' cannot be opened: " + system_message(errno)};
+                                     "' cannot be opened: " + reason_of(errno)};
   }
   const std::filesystem::path path = std::filesystem::path(location).lexically_normal();
   for (auto part = path.begin(); part != path.end(); ++part) {
@@ -70,31 +100,30 @@ Result<Descriptor> open_inside(const std::filesystem::path& folder, const std::s
 
 }  // namespace
 
-Result<Bytes> ExternalData::map(const std::string& location) {
+Result<SharedBytes> ExternalData::map(const std::string& location) {
   if (const auto known = files_.find(location); known != files_.end()) return known->second;
   KILN_RETURN_IF_ERROR(check_location(location));
   if (folder_.empty()) {
     return refuse("external data '" + location + "' is not allowed in a model without a folder");
   }
   KILN_ASSIGN_OR_RETURN(const Descriptor file, open_inside(folder_, location));
-  auto bytes = map_descriptor(file);
-  if (!bytes.ok()) return std::move(bytes).error().context("external file '" + location + "'");
-  files_.emplace(location, *bytes);
+  KILN_ASSIGN_OR_RETURN(auto bytes, map_descriptor(file.get(), location));
+  files_.emplace(location, bytes);
   return bytes;
 }
 
-Result<Bytes> ExternalData::read(const ExternalRange& range, uint64_t expected_bytes) {
+Result<SharedBytes> ExternalData::read(const ExternalRange& range, uint64_t expected_bytes) {
   if (range.length && *range.length != expected_bytes) {
     return refuse("external data has length " + std::to_string(*range.length) +
                   ", its type needs " + std::to_string(expected_bytes) + " bytes");
   }
-  KILN_ASSIGN_OR_RETURN(const Bytes file, map(range.location));
-  if (range.offset > file.size || expected_bytes > file.size - range.offset) {
+  KILN_ASSIGN_OR_RETURN(const SharedBytes file, map(range.location));
+  if (range.offset > file.size() || expected_bytes > file.size() - range.offset) {
     return refuse("external data is " + std::to_string(expected_bytes) + " bytes at offset " +
                   std::to_string(range.offset) + " of '" + range.location + "', which has " +
-                  std::to_string(file.size) + " bytes");
+                  std::to_string(file.size()) + " bytes");
   }
-  return Bytes{file.owner, file.data + range.offset, static_cast<size_t>(expected_bytes)};
+  return SharedBytes{file.owner, file.bytes.subspan(range.offset, expected_bytes)};
 }
 
 }  // namespace kiln::onnx

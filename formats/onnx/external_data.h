@@ -6,9 +6,8 @@
 #include <string>
 #include <unordered_map>
 
-#include "formats/onnx/mapped_file.h"
-#include "formats/onnx/model.h"
 #include "formats/result.h"
+#include "formats/shared_bytes.h"
 
 namespace kiln::onnx {
 
@@ -28,13 +27,13 @@ class ExternalData {
   // The range's bytes, which must be exactly `expected_bytes` many. A location that is absolute,
   // has "..", or passes through a symbolic or hard link is refused: a model must not read what
   // lies outside of its folder.
-  Result<Bytes> read(const ExternalRange& range, uint64_t expected_bytes);
+  Result<SharedBytes> read(const ExternalRange& range, uint64_t expected_bytes);
 
  private:
-  Result<Bytes> map(const std::string& location);
+  Result<SharedBytes> map(const std::string& location);
 
   std::filesystem::path folder_;
-  std::unordered_map<std::string, Bytes> files_;
+  std::unordered_map<std::string, SharedBytes> files_;
 };
 
 }  // namespace kiln::onnx

@@ -14,30 +14,24 @@
 #include <variant>
 #include <vector>
 
+#include "formats/shared_bytes.h"
 #include "formats/tensor_type.h"
 
 namespace kiln::onnx {
 
 using kiln::to_string;  // or the one below would hide those of DType and Shape
 
-// A read-only byte range kept alive by its owner: a heap buffer or a mapped file.
-struct Bytes {
-  std::shared_ptr<const void> owner;
-  const std::byte* data = nullptr;
-  size_t size = 0;
-};
-
 // A dense row-major tensor, little endian, in DType's layout (bool is 0 or 1 in one byte; 4-bit
-// types are packed, low half first). data.size == type.bytes(); data.data is aligned to the
+// types are packed, low half first). data.size() == type.bytes(); data.data() is aligned to the
 // element's size and may be null when the tensor has no elements.
 struct Tensor {
   std::string name;
   TensorType type;
-  Bytes data;
+  SharedBytes data;
 
   template <class T>
   const T* as() const {
-    return reinterpret_cast<const T*>(data.data);
+    return reinterpret_cast<const T*>(data.data());
   }
 };
 

@@ -4,10 +4,10 @@
 
 #include <limits>
 
+#include "formats/file/mapped_file.h"
 #include "formats/onnx/check_model.h"
 #include "formats/onnx/decode_graph.h"
 #include "formats/onnx/decode_tensor.h"
-#include "formats/onnx/mapped_file.h"
 #include "formats/onnx/wire_format.h"
 
 namespace kiln::onnx {
@@ -69,10 +69,8 @@ auto guarded(const Read& read) -> decltype(read()) {
   }
 }
 
-template <class T>
-Result<T> in_file(Result<T> result, const std::filesystem::path& path) {
-  if (result.ok()) return result;
-  return std::move(result).error().context("read '" + path.string() + "'");
+Error in_file(Error error, const std::filesystem::path& path) {
+  return std::move(error).context("read '" + path.string() + "'");
 }
 
 }  // namespace
@@ -85,26 +83,22 @@ Result<Model> parse_model(std::span<const std::byte> bytes, const std::filesyste
 }
 
 Result<Model> read_model(const std::filesystem::path& path) {
-  return in_file(guarded([&]() -> Result<Model> {
-                   KILN_ASSIGN_OR_RETURN(const Bytes bytes, map_file(path));
-                   const auto folder = path.has_parent_path() ? path.parent_path() : ".";
-                   KILN_ASSIGN_OR_RETURN(Model model,
-                                         parse_model({bytes.data, bytes.size}, folder));
-                   model.path = path;
-                   return model;
-                 }),
-                 path);
+  KILN_ASSIGN_OR_RETURN(const SharedBytes file, map_file(path));
+  auto model = parse_model(file.bytes, path.has_parent_path() ? path.parent_path() : ".");
+  if (!model.ok()) return in_file(std::move(model).error(), path);
+  model->path = path;
+  return model;
 }
 
 Result<Tensor> read_tensor_file(const std::filesystem::path& path) {
-  return in_file(guarded([&]() -> Result<Tensor> {
-                   KILN_ASSIGN_OR_RETURN(const Bytes bytes, map_file(path));
-                   KILN_ASSIGN_OR_RETURN(auto proto, parse<::onnx::TensorProto>(
-                                                         {bytes.data, bytes.size}, "onnx tensor"));
-                   ExternalData none({});
-                   return decode_tensor(proto, none);
-                 }),
-                 path);
+  KILN_ASSIGN_OR_RETURN(const SharedBytes file, map_file(path));
+  auto tensor = guarded([&]() -> Result<Tensor> {
+    KILN_ASSIGN_OR_RETURN(auto proto, parse<::onnx::TensorProto>(file.bytes, "onnx tensor"));
+    ExternalData none({});
+    return decode_tensor(proto, none);
+  });
+  if (!tensor.ok()) return in_file(std::move(tensor).error(), path);
+  return tensor;
 }
 
 }  // namespace kiln::onnx

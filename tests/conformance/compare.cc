@@ -47,8 +47,7 @@ std::string difference(const HostTensor& found, const onnx::Tensor& expected,
   if (found.type != expected.type) {
     return "the type is " + to_string(found.type) + ", expected " + to_string(expected.type);
   }
-  const HostTensor wanted{expected.type,
-                          {expected.data.owner, {expected.data.data, expected.data.size}}};
+  const HostTensor wanted{expected.type, expected.data};
   if (!is_float(found.type.dtype)) {
     return first_difference(onnx_import::to_ints(found), onnx_import::to_ints(wanted),
                             [](int64_t a, int64_t b) { return a == b; });

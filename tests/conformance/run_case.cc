@@ -55,7 +55,7 @@ const onnx::Tensor* find_tensor(const std::vector<onnx::Tensor>& tensors, const 
 }
 
 HostTensor to_host(const onnx::Tensor& tensor) {
-  return {tensor.type, {tensor.data.owner, {tensor.data.data, tensor.data.size}}};
+  return {tensor.type, tensor.data};
 }
 
 bool has_initializer(const onnx::Model& model, const std::string& name) {

@@ -164,9 +164,8 @@ Result<> Importer::bind_inputs(Scope& scope) {
 
 Result<> Importer::bind_initializers(const onnx::Graph& graph, Scope& scope) {
   for (const onnx::Tensor& tensor : graph.initializers) {
-    SharedBytes bytes{tensor.data.owner, {tensor.data.data, tensor.data.size}};
     scope.names[tensor.name] = Binding::tensor(
-        scope.graph->add_constant(scope.prefix + tensor.name, tensor.type, std::move(bytes)));
+        scope.graph->add_constant(scope.prefix + tensor.name, tensor.type, tensor.data));
   }
   return Ok();
 }

@@ -16,7 +16,7 @@ std::string list(const std::vector<std::string>& names) {
 }
 
 HostTensor host_tensor(const onnx::Tensor& tensor) {
-  return {tensor.type, {tensor.data.owner, {tensor.data.data, tensor.data.size}}};
+  return {tensor.type, tensor.data};
 }
 
 }  // namespace

@@ -12,7 +12,7 @@ Result<Tensor> decode(const Message& proto) {
 }
 
 std::string bytes_of(const Tensor& tensor) {
-  return {reinterpret_cast<const char*>(tensor.data.data), tensor.data.size};
+  return {reinterpret_cast<const char*>(tensor.data.data()), tensor.data.size()};
 }
 
 struct Encoding {
@@ -34,7 +34,7 @@ TEST_P(EveryEncoding, GivesTheDenseBytes) {
   EXPECT_EQ(result->name, "w");
   EXPECT_EQ(result->type, (TensorType{e.dtype, {e.elements}}));
   EXPECT_EQ(bytes_of(*result), e.dense);
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(result->data.data) % ((bits_of(e.dtype) + 7) / 8), 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(result->data.data()) % ((bits_of(e.dtype) + 7) / 8), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(
@@ -93,7 +93,7 @@ TEST(DecodeTensor, NoElementsNeedNoData) {
     auto result = decode(proto);
     ASSERT_TRUE(result.ok()) << result.error().message;
     EXPECT_EQ(result->type.elements(), 0);
-    EXPECT_EQ(result->data.size, 0u);
+    EXPECT_EQ(result->data.size(), 0u);
   }
 }
 

@@ -41,7 +41,7 @@ TEST(ExternalData, UnalignedOffsetIsRepaired) {
   auto model = parse_model(external_model("w.bin", "1").span(), folder.path());
   ASSERT_TRUE(model.ok()) << model.error().message;
   const Tensor& w = model->graph.initializers[0];
-  EXPECT_EQ(reinterpret_cast<uintptr_t>(w.data.data) % 4, 0u);
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(w.data.data()) % 4, 0u);
   EXPECT_EQ(w.as<float>()[0], 7);
 }
 
@@ -55,7 +55,7 @@ TEST(ExternalData, OverTwoGigabytesStayOutOfMemory) {
   auto model = parse_model(model_of(proto, "w").span(), folder.path());
   ASSERT_TRUE(model.ok()) << model.error().message;
   const Tensor& w = model->graph.initializers[0];
-  EXPECT_EQ(w.data.size, uint64_t{1} << 32);
+  EXPECT_EQ(w.data.size(), uint64_t{1} << 32);
   EXPECT_EQ(w.as<float>()[(1 << 30) - 1], 0);
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -103,9 +103,9 @@ TEST(ExternalData, RefusesWhatIsNoRegularFile) {
   const TemporaryFolder folder;
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(parse_error(external_model("pipe"), folder.path()),
-            "initializer 'w': external file 'pipe': not a regular file");
+            "initializer 'w': read 'pipe': is not a regular file");
   EXPECT_EQ(parse_error(external_model("."), folder.path()),
-            "initializer 'w': external file '.': not a regular file");
+            "initializer 'w': read '.': is not a regular file");
 }
 
 TEST(ExternalData, RefusesWhatEndsPastTheFile) {
