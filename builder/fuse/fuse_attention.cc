@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <set>
 
 #include "builder/clean/constant_value.h"
 #include "builder/clean/merge_equal_nodes.h"
@@ -127,6 +128,28 @@ Result<AttentionMask> build_mask(Site& site, const AttentionPattern& pattern) {
   return mask;
 }
 
+// The model's nodes from q, k, v and the masks to the root, which one node replaces.
+std::vector<std::string> origins_between(const Graph& graph, NodeId root,
+                                         const AttentionPattern& pattern) {
+  std::set<ValueId> borders{pattern.q, pattern.k, pattern.v};
+  borders.insert(pattern.additive.begin(), pattern.additive.end());
+  if (pattern.condition != kNoValue) borders.insert(pattern.condition);
+  std::vector<NodeId> pending{root};
+  std::set<NodeId> seen{root};
+  std::set<std::string> origins;
+  while (!pending.empty()) {
+    const ir::Node& node = graph.node(pending.back());
+    pending.pop_back();
+    origins.insert(node.origins.begin(), node.origins.end());
+    for (ValueId input : node.inputs) {
+      const NodeId producer = graph.value(input).producer;
+      if (producer == ir::kNoNode || borders.count(input)) continue;
+      if (seen.insert(producer).second) pending.push_back(producer);
+    }
+  }
+  return {origins.begin(), origins.end()};
+}
+
 // The Attention node's result in the MatMul's type; kNoValue with a reason if the op cannot say it.
 Result<ValueId> emit_attention(Site& site, const AttentionPattern& pattern, std::string& miss) {
   ValueId q = pattern.q, k = pattern.k, v = pattern.v;
@@ -153,8 +176,11 @@ Result<ValueId> emit_attention(Site& site, const AttentionPattern& pattern, std:
     miss = inferred.ok() ? "the result would have another type" : inferred.error().message;
     return kNoValue;
   }
-  KILN_ASSIGN_OR_RETURN(const ValueId result, site.emit(op, std::move(inputs)));
-  return reshape_to(site, result, site.type().shape);
+  KILN_ASSIGN_OR_RETURN(
+      const NodeId fused,
+      site.graph.add_node(site.node().name, origins_between(site.graph, site.id(), pattern), op,
+                          std::move(inputs)));
+  return reshape_to(site, site.graph.result(fused), site.type().shape);
 }
 
 Result<bool> fuse_one(Graph& graph, NodeId root, PassContext& context) {

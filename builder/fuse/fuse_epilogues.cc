@@ -38,13 +38,18 @@ class Growth {
       nodes_.push_back(next);
       if (live_results() == 1 && inputs() <= kMaxInputs) best = nodes_;
     }
+    if (best.size() == 1 && nodes_.size() > 1) {
+      refuse(nodes_[1], "it and other readers of the product leave more than one result");
+    }
     while (best.size() > 1 && std::holds_alternative<ir::Reshape>(graph_.node(best.back()).op)) {
       best.pop_back();  // a last reshape is an alias, better left to its reader
     }
     return best;
   }
 
-  std::string refusal;  // why growth ended
+  // The reader that growth ended at, and why; kNoNode if there was none.
+  NodeId refused = ir::kNoNode;
+  std::string refusal;
 
  private:
   bool has(NodeId id) const { return std::find(nodes_.begin(), nodes_.end(), id) != nodes_.end(); }
@@ -63,20 +68,27 @@ class Growth {
     return ir::kNoNode;
   }
 
+  void refuse(NodeId id, const char* why) {
+    refused = id;
+    refusal = why;
+  }
+
   bool joins(NodeId id) {
     const ir::Node& node = graph_.node(id);
+    // Another anchor is no near miss.
+    if (kind_of(node.op) != ir::Region::Kind::kLoop) return false;
     if (!is_elementwise(node.op)) {
-      refusal = "node '" + node.name + "' is not element by element";
+      refuse(id, "it is not element by element");
       return false;
     }
     if (graph_.type(graph_.result(id)).elements() != elements_) {
-      refusal = "node '" + node.name + "' has another number of elements";
+      refuse(id, "it has another number of elements");
       return false;
     }
     std::vector<NodeId> group = nodes_;
     group.push_back(id);
     if (makes_cycle(graph_, group)) {
-      refusal = "node '" + node.name + "' needs a value that is computed from this one elsewhere";
+      refuse(id, "it needs a value that is computed from this one elsewhere");
       return false;
     }
     return true;
@@ -129,10 +141,8 @@ bool fuse_behind(Graph& graph, NodeId anchor, const char* rule, PassContext& con
       return true;
     }
     context.near_misses.push_back({name, graph.node(nodes.back()).name, rule, refusal});
-  } else if (!growth.refusal.empty()) {
-    const auto& uses = graph.value(graph.result(anchor)).uses;
-    context.near_misses.push_back(
-        {name, uses.empty() ? "" : graph.node(uses[0].node).name, rule, growth.refusal});
+  } else if (growth.refused != ir::kNoNode) {
+    context.near_misses.push_back({name, graph.node(growth.refused).name, rule, growth.refusal});
   }
   return false;
 }

@@ -156,6 +156,20 @@ class LoopFusion {
     return loop.ok() ? std::string() : loop.error().message;
   }
 
+  // Regions that grow are tried again; the last reason for a pair of names is kept.
+  void record_miss(NodeId producer, NodeId reader, const std::string& reason) {
+    const report::NearMiss miss{graph_.node(producer).name, graph_.node(reader).name, kRule,
+                                reason};
+    for (report::NearMiss& known : context_.near_misses) {
+      if (known.producer == miss.producer && known.consumer == miss.consumer &&
+          known.rule == miss.rule) {
+        known.reason = reason;
+        return;
+      }
+    }
+    if (context_.near_misses.size() < kMaxNearMisses) context_.near_misses.push_back(miss);
+  }
+
   bool apply(const Plan& plan) {
     // Merges since the plan was made may have opened another path to the reader.
     const std::vector<NodeId> pair{plan.producer, plan.readers.front()};
@@ -168,10 +182,7 @@ class LoopFusion {
       const std::string reason = refusal(draft(plan, reader));
       if (reason.empty()) continue;
       refused_.insert({plan.producer, reader});
-      if (plan.saved > 0 && context_.near_misses.size() < kMaxNearMisses) {
-        context_.near_misses.push_back(
-            {graph_.node(plan.producer).name, graph_.node(reader).name, kRule, reason});
-      }
+      if (plan.saved > 0) record_miss(plan.producer, reader, reason);
       enqueue(plan.producer);
       return false;
     }

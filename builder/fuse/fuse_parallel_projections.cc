@@ -80,21 +80,32 @@ std::vector<Projection> candidates(const Graph& graph, ValueId input) {
   return {};
 }
 
-Result<ValueId> sliced_columns(Site& site, ValueId value, int64_t start, int64_t count) {
+// Columns of the joined result, under the name of the projection that they are.
+Result<ValueId> sliced_columns(Graph& graph, const Projection& projection, ValueId value,
+                               int64_t start, int64_t count) {
   ir::Slice slice;
-  slice.sizes = site.graph.type(value).shape;
+  slice.sizes = graph.type(value).shape;
   slice.starts.assign(slice.sizes.size(), 0);
   slice.steps.assign(slice.sizes.size(), 1);
   slice.starts.back() = start;
   slice.sizes.back() = count;
-  return site.emit(std::move(slice), {value});
+  const NodeId maker = graph.value(projection.result).producer;
+  const std::string name = graph.node(maker).name;
+  KILN_ASSIGN_OR_RETURN(const NodeId id,
+                        graph.add_node(name, graph.node(maker).origins, std::move(slice), {value}));
+  return graph.result(id);
 }
 
 std::vector<std::string> joined_origins(const Graph& graph, const std::vector<Projection>& group) {
   std::vector<std::string> origins;
   for (const Projection& projection : group) {
-    const auto& more = graph.node(projection.matmul).origins;
-    origins.insert(origins.end(), more.begin(), more.end());
+    for (NodeId id : {projection.matmul, graph.value(projection.result).producer}) {
+      for (const std::string& origin : graph.node(id).origins) {
+        if (std::find(origins.begin(), origins.end(), origin) == origins.end()) {
+          origins.push_back(origin);
+        }
+      }
+    }
   }
   return origins;
 }
@@ -121,7 +132,8 @@ Result<> join(Graph& graph, ValueId input, const std::vector<Projection>& group)
   int64_t start = 0;
   for (const Projection& projection : group) {
     const int64_t columns = graph.type(projection.result).shape.back();
-    KILN_ASSIGN_OR_RETURN(const ValueId part, sliced_columns(site, wide, start, columns));
+    KILN_ASSIGN_OR_RETURN(const ValueId part,
+                          sliced_columns(graph, projection, wide, start, columns));
     graph.replace_uses(projection.result, part);
     start += columns;
   }

@@ -27,6 +27,8 @@ constexpr auto kPrecision = Pass::Stage::kPrecision;
 
 constexpr Pass kPipeline[] = {
     {.name = "remove-dead-code", .stage = kClean, .run = clean::remove_dead_code},
+    // Before folding, which would store a transposed copy of a weight that a flag can turn.
+    {.name = "absorb-transposes", .stage = kClean, .run = clean::absorb_transposes},
     {.name = "fold-constants", .stage = kClean, .run = clean::fold_constants},
     {.name = "simplify-algebra", .stage = kClean, .run = clean::simplify_algebra},
     {.name = "simplify-casts", .stage = kClean, .run = clean::simplify_casts},
@@ -34,7 +36,6 @@ constexpr Pass kPipeline[] = {
     {.name = "slice-constant-gathers", .stage = kClean, .run = clean::slice_constant_gathers},
     {.name = "collapse-view-chains", .stage = kClean, .run = clean::collapse_view_chains},
     {.name = "sink-transposes", .stage = kClean, .run = clean::sink_transposes},
-    {.name = "absorb-transposes", .stage = kClean, .run = clean::absorb_transposes},
     // After the constants of a normalisation are folded, so that each is one number a channel.
     {.name = "fold-channel-affine", .stage = kClean, .run = clean::fold_channel_affine},
     // Last, so that it sees the nodes that the other rules made equal.
