@@ -46,7 +46,7 @@ struct HostKernels {
 HostKernels host_kernels();
 
 // Types of an operation's outputs, or what is wrong with its attributes and inputs: found and
-// expected. An extent of -1 depends on the inputs' values (nonzero, unique, ...).
+// expected.
 Result<std::vector<TensorType>> infer_host_operation(const Operation& operation,
                                                      std::span<const TensorType> inputs);
 

@@ -13,9 +13,30 @@ constexpr auto kInfer = infer_host_operation;
 
 // Sorted by name.
 constexpr OpaqueOp kRows[] = {
-    {"average_pool", kInfer},     {"gather_elements", kInfer}, {"gather_nd", kInfer},
-    {"lp_pool", kInfer},          {"max_pool", kInfer},        {"resize", kInfer},
-    {"scatter_elements", kInfer}, {"scatter_nd", kInfer},
+    {"arg_max", kInfer},
+    {"arg_min", kInfer},
+    {"average_pool", kInfer},
+    {"col2im", kInfer},
+    {"cum_prod", kInfer},
+    {"cum_sum", kInfer},
+    {"deform_conv", kInfer},
+    {"det", kInfer},
+    {"dft", kInfer},
+    {"gather_elements", kInfer},
+    {"gather_nd", kInfer},
+    {"grid_sample", kInfer},
+    {"gru", kInfer},
+    {"lp_pool", kInfer},
+    {"lstm", kInfer},
+    {"max_pool", kInfer},
+    {"max_unpool", kInfer},
+    {"resize", kInfer},
+    {"reverse_sequence", kInfer},
+    {"rnn", kInfer},
+    {"roi_align", kInfer},
+    {"scatter_elements", kInfer},
+    {"scatter_nd", kInfer},
+    {"top_k", kInfer},
 };
 
 }  // namespace

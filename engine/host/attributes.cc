@@ -148,9 +148,7 @@ Result<> expect_index(const Operation& operation, InputTypes inputs, size_t i) {
 Result<std::vector<TensorType>> results(const Operation& operation, std::vector<TensorType> types) {
   constexpr int64_t kMaxElements = int64_t{1} << 56;
   for (const TensorType& type : types) {
-    Shape known = type.shape;
-    std::replace(known.begin(), known.end(), int64_t{-1}, int64_t{0});
-    const auto count = checked_element_count(known);
+    const auto count = checked_element_count(type.shape);
     if (!count || *count > kMaxElements) {
       return reject(operation, "the result of shape " + to_string(type.shape) + " is too large");
     }

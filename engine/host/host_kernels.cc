@@ -33,16 +33,6 @@ Result<const KernelRow*> row_of(const Operation& operation) {
   return Error{ErrorCode::kUnsupported, "the host has no operation '" + operation.name + "'"};
 }
 
-// Where an extent is unknown to infer, any will do.
-bool fits(const TensorType& inferred, const TensorType& given) {
-  if (inferred.dtype != given.dtype || inferred.rank() != given.rank()) return false;
-  for (size_t i = 0; i < given.shape.size(); ++i) {
-    const int64_t extent = inferred.shape[i];
-    if (extent != given.shape[i] && extent != host::kUnknownExtent) return false;
-  }
-  return true;
-}
-
 Result<> check_outputs(const Operation& operation, const Types& inferred,
                        std::span<const TensorType> given) {
   if (inferred.size() != given.size()) {
@@ -50,7 +40,7 @@ Result<> check_outputs(const Operation& operation, const Types& inferred,
                                        std::to_string(inferred.size()));
   }
   for (size_t i = 0; i < given.size(); ++i) {
-    if (fits(inferred[i], given[i])) continue;
+    if (inferred[i] == given[i]) continue;
     return host::reject(operation, "output " + std::to_string(i) + " is " + to_string(given[i]) +
                                        ", expected " + to_string(inferred[i]));
   }

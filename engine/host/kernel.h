@@ -27,9 +27,7 @@ struct Prepare {
   std::span<const TensorType> outputs;
 };
 
-// An extent that depends on the inputs' values is kUnknownExtent; whatever the operation is then
 // prepared with must be checked by its kernel.
-inline constexpr int64_t kUnknownExtent = -1;
 using InferFn = Result<Types> (*)(const Operation&, std::span<const TensorType> inputs);
 using PrepareFn = Result<KernelPtr> (*)(const Prepare&);
 

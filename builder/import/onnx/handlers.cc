@@ -10,7 +10,8 @@ constexpr Family kFamilies[] = {
     activation_handlers,    attention_handlers, contraction_handlers,  data_dependent_handlers,
     einsum_handlers,        generator_handlers, movement_handlers,     pointwise_handlers,
     normalization_handlers, reduction_handlers, quantization_handlers, indexing_handlers,
-    pooling_handlers,       resize_handlers,
+    pooling_handlers,       recurrent_handlers, selection_handlers,    signal_handlers,
+    vision_handlers,        resize_handlers,
 };
 
 }  // namespace

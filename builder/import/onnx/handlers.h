@@ -25,7 +25,11 @@ std::span<const Handler> reduction_handlers();
 // The long tail: mostly opaque operations.
 std::span<const Handler> indexing_handlers();
 std::span<const Handler> pooling_handlers();
+std::span<const Handler> recurrent_handlers();
 std::span<const Handler> resize_handlers();
+std::span<const Handler> selection_handlers();
+std::span<const Handler> signal_handlers();
+std::span<const Handler> vision_handlers();
 
 // nullptr: none.
 const Handler* find_handler(std::string_view domain, std::string_view op_type);
