@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <tuple>
 
 #include "builder/codegen/index_algebra.h"
 #include "builder/codegen/iteration_space.h"
@@ -60,7 +61,7 @@ class Attempt {
     }
     std::vector<Expr> stores(body_.outputs().size());
     for (const size_t o : output_order) {
-      KILN_ASSIGN_OR_RETURN(stores[o], lower_output(o));
+      KILN_ASSIGN_OR_RETURN(stores[o], lower_output(o, o == output_order[0]));
     }
     for (size_t o = 0; o < stores.size(); ++o) {
       const TensorType& type = body_.type(body_.outputs()[o]);
@@ -92,11 +93,54 @@ class Attempt {
     return unnamed ? body_.node(value.producer).name : value.name;
   }
 
-  Result<Expr> lower_output(size_t o) {
+  // The node whose result holds the same elements in another order or shape, if there is one.
+  const ir::Node* reordering_producer(ir::ValueId id) const {
+    const ir::NodeId producer = body_.value(id).producer;
+    if (producer == ir::kNoNode) return nullptr;
+    const ir::Node& node = body_.node(producer);
+    const bool reorders = std::holds_alternative<ir::Transpose>(node.op) ||
+                          std::holds_alternative<ir::Reshape>(node.op);
+    return reorders ? &node : nullptr;
+  }
+
+  // Where the space's own point is found in an output that reorders a tensor of the space's shape;
+  // nullopt if it is no such output.
+  Result<std::optional<Place>> reordered_place(ir::ValueId output) {
+    std::vector<const ir::Node*> chain, used;
+    for (ir::ValueId id = output; const ir::Node* node = reordering_producer(id);) {
+      chain.push_back(node);
+      id = node->inputs[0];
+      if (body_.type(id).shape == space_.shape()) used = chain;
+    }
+    if (used.empty()) return std::optional<Place>();
+    Place place = at_axes(space_.axes());
+    for (size_t i = used.size(); i-- > 0;) {
+      const Shape& from = body_.type(used[i]->inputs[0]).shape;
+      if (const auto* transpose = std::get_if<ir::Transpose>(&used[i]->op)) {
+        KILN_ASSIGN_OR_RETURN(const auto axes, axes_of(place, from));
+        std::vector<IndexMap> permuted;
+        for (const int64_t axis : transpose->perm) {
+          permuted.push_back(axes[static_cast<size_t>(axis)]);
+        }
+        place = at_axes(std::move(permuted));
+      } else {
+        place = at_flat(flat_of(place, from));
+      }
+    }
+    return std::optional<Place>(std::move(place));
+  }
+
+  Result<Expr> lower_output(size_t o, bool decides_space) {
     const ir::ValueId value = body_.outputs()[o];
     const TensorType& type = body_.type(value);
     Place place;
-    if (type.shape == space_.shape()) {
+    std::optional<Place> reordered;
+    if (!decides_space) {
+      KILN_ASSIGN_OR_RETURN(reordered, reordered_place(value));
+    }
+    if (reordered) {
+      place = *std::move(reordered);
+    } else if (type.shape == space_.shape()) {
       place = at_axes(space_.axes());
     } else if (type.elements() == points(false, false)) {
       place = at_flat(space_.flat_over_all());
@@ -502,6 +546,7 @@ class Attempt {
     if (element_count(reduced_shape) == 1) {
       return lower(node.inputs[0], at_axes(std::move(index)));
     }
+    KILN_RETURN_IF_ERROR(check_repeats(needed, type.elements()));
     KILN_RETURN_IF_ERROR(check_reduced_dims(needed, reduced_shape));
     KILN_ASSIGN_OR_RETURN(const auto inner, reduced_index(reduced_shape));
     for (size_t i = 0; i < op.axes.size(); ++i) index[static_cast<size_t>(op.axes[i])] = inner[i];
@@ -528,6 +573,17 @@ class Attempt {
 
   bool has_reduced_dims() const {
     return std::ranges::any_of(kernel_.dims, [](const loop::Dim& dim) { return dim.reduced; });
+  }
+
+  // A sum that more points ask for than there are sums would be computed again and again.
+  Result<> check_repeats(DimSet needed, int64_t results) {
+    int64_t asked = 1;
+    for (uint32_t d = 0; d < kernel_.dims.size(); ++d) {
+      if (needed >> d & 1) asked *= kernel_.dims[d].extent;
+    }
+    if (asked <= results) return Ok();
+    return refuse("a reduction with " + std::to_string(results) + " results is needed at " +
+                  std::to_string(asked) + " points");
   }
 
   // All reductions of a kernel run over the same dims: those that no result of one varies with.
@@ -585,12 +641,18 @@ class Attempt {
   std::vector<Bound> bounds_;                  // in force where we are
 };
 
-// Outputs with the most elements first: they decide about the space.
+// Outputs with the most elements first, views of other values after those: the first decides about
+// the space.
 std::vector<size_t> by_size(const ir::Graph& body) {
   std::vector<size_t> order(body.outputs().size());
   for (size_t o = 0; o < order.size(); ++o) order[o] = o;
   std::ranges::sort(order, {}, [&](size_t o) {
-    return std::pair(-body.type(body.outputs()[o]).elements(), o);
+    const ir::Value& value = body.value(body.outputs()[o]);
+    const bool made = value.producer != ir::kNoNode;
+    const bool view =
+        made && (std::holds_alternative<ir::Transpose>(body.node(value.producer).op) ||
+                 std::holds_alternative<ir::Reshape>(body.node(value.producer).op));
+    return std::tuple(-value.type.elements(), view, o);
   });
   return order;
 }

@@ -168,6 +168,23 @@ TEST(LowerLoop, MeanBesideTheValue) {
             "  b2[d1] = %2\n");
 }
 
+TEST(LowerLoop, ReorderedOutputsShareTheLoop) {
+  Body b;
+  const auto x = b.in("f32[3x17x4]");
+  const auto y = b.fn(ScalarFn::kSub, {x, b.reduce(ReduceFn::kMax, x, {2})});
+  b.out(b.transpose(y, {1, 0, 2})).out(y);
+  EXPECT_EQ(lowered(b),
+            "loop d0<3 d1<17 d2~4\n"
+            "  in b0 f32[204]\n"
+            "  out b1 f32[204]\n"
+            "  out b2 f32[204]\n"
+            "  %0: f32 = b0[68*d0 + 4*d1 + d2]\n"
+            "  %1: f32 = reduce_max(%0)\n"
+            "  %2: f32 = sub(%0, %1)\n"
+            "  b1[4*d0 + 12*d1 + d2] = %2\n"
+            "  b2[68*d0 + 4*d1 + d2] = %2\n");
+}
+
 TEST(LowerLoop, RefusalsSayWhy) {
   {
     Body b;

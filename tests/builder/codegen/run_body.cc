@@ -35,6 +35,21 @@ Result<std::vector<Bytes>> run_operation(const Operation& operation,
 
 }  // namespace
 
+Bytes random_bytes(const TensorType& type, int low, int high, std::mt19937& random) {
+  std::vector<double> values(static_cast<size_t>(type.elements()));
+  std::normal_distribution<double> normal;
+  std::uniform_int_distribution<int> integer(low, high);
+  for (double& v : values) {
+    if (is_float(type.dtype))
+      v = normal(random);
+    else
+      v = type.dtype == DType::kBool ? static_cast<double>(random() % 2) : integer(random);
+  }
+  Bytes bytes(static_cast<size_t>(type.bytes()));
+  host::convert(DType::kF64, values.data(), type.dtype, bytes.data(), type.elements());
+  return bytes;
+}
+
 Result<std::vector<Bytes>> run_node_by_node(const ir::Graph& body,
                                             const std::vector<Bytes>& inputs) {
   std::map<uint32_t, Bytes> values;

@@ -1,6 +1,7 @@
 // Runs a body in two ways that share no code: node by node with the plain kernels, and lowered to
 // one loop kernel that is interpreted.
 #pragma once
+#include <random>
 #include <string>
 #include <vector>
 
@@ -10,6 +11,9 @@
 namespace kiln::codegen {
 
 using Bytes = std::vector<std::byte>;
+
+// Floats are normal; integers lie in [low, high], bools in {0, 1}.
+Bytes random_bytes(const TensorType& type, int low, int high, std::mt19937& random);
 
 // One dense buffer an output.
 Result<std::vector<Bytes>> run_node_by_node(const ir::Graph& body,
