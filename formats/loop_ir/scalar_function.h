@@ -9,6 +9,7 @@
 namespace kiln {
 
 // Numbers are stored in files: append only.
+// clang-format off
 enum class ScalarFn : uint8_t {
   // one argument
   kIdentity, kAbs, kNeg, kExp, kLog, kSqrt, kReciprocal, kFloor, kCeil,
@@ -27,6 +28,7 @@ enum class ScalarFn : uint8_t {
   // three arguments
   kWhere,  // bool, a, b
 };
+// clang-format on
 inline constexpr uint8_t kScalarFnCount = static_cast<uint8_t>(ScalarFn::kWhere) + 1;
 
 int arity(ScalarFn fn);
