@@ -64,7 +64,7 @@ Result<Attribute::Value> decode_value(AttributeProto& proto, ExternalData& exter
   const auto sparse = [&](::onnx::SparseTensorProto& t) {
     return decode_sparse_tensor(t, external);
   };
-  const auto type = [](::onnx::TypeProto& t) { return decode_type(t, NegativeDim::kError); };
+  const auto type = [](::onnx::TypeProto& t) { return decode_type(t); };
   const auto graph = [&](::onnx::GraphProto& g) -> Result<std::shared_ptr<const Graph>> {
     KILN_ASSIGN_OR_RETURN(Graph decoded, decode_graph(g, external));
     return std::shared_ptr<const Graph>(std::make_shared<Graph>(std::move(decoded)));
@@ -77,7 +77,7 @@ Result<Attribute::Value> decode_value(AttributeProto& proto, ExternalData& exter
       value = proto.f();
       break;
     case AttributeProto::INT:
-      value = int64_t{proto.i()};
+      value = proto.i();
       break;
     case AttributeProto::STRING:
       value = std::move(*proto.mutable_s());

@@ -7,12 +7,11 @@ namespace kiln::onnx {
 namespace {
 
 template <class Protos>
-Result<std::vector<ValueInfo>> decode_values(const Protos& protos, const std::string& what,
-                                             NegativeDim negative) {
+Result<std::vector<ValueInfo>> decode_values(const Protos& protos, const std::string& what) {
   std::vector<ValueInfo> values;
   values.reserve(static_cast<size_t>(protos.size()));
   for (const auto& proto : protos) {
-    auto value = decode_value_info(proto, negative);
+    auto value = decode_value_info(proto);
     if (!value.ok()) {
       return std::move(value).error().context(what + " '" + proto.name() + "'");
     }
@@ -30,7 +29,8 @@ Result<std::vector<Tensor>> decode_initializers(::onnx::GraphProto& proto, Exter
     tensors.push_back(*std::move(tensor));
     return Ok();
   };
-  tensors.reserve(static_cast<size_t>(proto.initializer_size() + proto.sparse_initializer_size()));
+  tensors.reserve(static_cast<size_t>(proto.initializer_size()) +
+                  static_cast<size_t>(proto.sparse_initializer_size()));
   for (auto& tensor : *proto.mutable_initializer()) {
     const std::string name = tensor.name();
     KILN_RETURN_IF_ERROR(add(decode_tensor(tensor, external), name));
@@ -84,11 +84,9 @@ Result<Node> decode_node(::onnx::NodeProto& proto, ExternalData& external) {
 Result<Graph> decode_graph(::onnx::GraphProto& proto, ExternalData& external) {
   Graph graph;
   graph.name = proto.name();
-  KILN_ASSIGN_OR_RETURN(graph.inputs, decode_values(proto.input(), "input", NegativeDim::kError));
-  KILN_ASSIGN_OR_RETURN(graph.outputs,
-                        decode_values(proto.output(), "output", NegativeDim::kError));
-  KILN_ASSIGN_OR_RETURN(graph.value_info,
-                        decode_values(proto.value_info(), "value", NegativeDim::kUnknown));
+  KILN_ASSIGN_OR_RETURN(graph.inputs, decode_values(proto.input(), "input"));
+  KILN_ASSIGN_OR_RETURN(graph.outputs, decode_values(proto.output(), "output"));
+  KILN_ASSIGN_OR_RETURN(graph.value_info, decode_values(proto.value_info(), "value"));
   KILN_ASSIGN_OR_RETURN(graph.initializers, decode_initializers(proto, external));
   KILN_ASSIGN_OR_RETURN(graph.nodes, decode_nodes(*proto.mutable_node(), external));
   return graph;

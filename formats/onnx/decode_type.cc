@@ -8,21 +8,21 @@ namespace {
 using ::onnx::TensorShapeProto;
 using ::onnx::TypeProto;
 
-Result<std::vector<Dim>> decode_shape(const TensorShapeProto& proto, NegativeDim negative) {
+Result<std::vector<Dim>> decode_shape(const TensorShapeProto& proto) {
   std::vector<Dim> dims;
   dims.reserve(static_cast<size_t>(proto.dim_size()));
   for (const auto& dim : proto.dim()) {
     Dim decoded;
     if (dim.has_dim_param()) decoded.symbol = dim.dim_param();
-    if (dim.has_dim_value()) {
-      if (dim.dim_value() >= 0) {
-        decoded.extent = dim.dim_value();
-      } else if (negative == NegativeDim::kError) {
+    // Some exporters write -1 where ONNX has a dimension without a value.
+    if (dim.has_dim_value() && dim.dim_value() != -1) {
+      if (dim.dim_value() < 0) {
         return Error{ErrorCode::kCorruptData,
                      "dimension " + std::to_string(dims.size()) + " is " +
                          std::to_string(dim.dim_value()) +
-                         ", expected 0 or more; a dimension that varies has a name instead"};
+                         ", expected 0 or more, or -1 for one that varies"};
       }
+      decoded.extent = dim.dim_value();
     }
     dims.push_back(std::move(decoded));
   }
@@ -61,7 +61,7 @@ std::string type_name(const TypeProto& proto) {
 
 }  // namespace
 
-Result<ValueInfo> decode_type(const TypeProto& proto, NegativeDim negative) {
+Result<ValueInfo> decode_type(const TypeProto& proto) {
   ValueInfo info;
   info.type_text = type_name(proto);
   if (proto.value_case() != TypeProto::kTensorType) return info;
@@ -74,13 +74,13 @@ Result<ValueInfo> decode_type(const TypeProto& proto, NegativeDim negative) {
     info.dtype = element->dtype;
   }
   if (!proto.tensor_type().has_shape()) return info;
-  KILN_ASSIGN_OR_RETURN(info.shape, decode_shape(proto.tensor_type().shape(), negative));
+  KILN_ASSIGN_OR_RETURN(info.shape, decode_shape(proto.tensor_type().shape()));
   info.type_text += shape_text(*info.shape);
   return info;
 }
 
-Result<ValueInfo> decode_value_info(const ::onnx::ValueInfoProto& proto, NegativeDim negative) {
-  KILN_ASSIGN_OR_RETURN(ValueInfo info, decode_type(proto.type(), negative));
+Result<ValueInfo> decode_value_info(const ::onnx::ValueInfoProto& proto) {
+  KILN_ASSIGN_OR_RETURN(ValueInfo info, decode_type(proto.type()));
   info.name = proto.name();
   return info;
 }

@@ -19,8 +19,8 @@ const Attribute* find_attribute(const Node& node, std::string_view name) {
 }
 
 std::string describe(const Node& node) {
-  const std::string op =
-      " (" + (node.domain.empty() ? "" : node.domain + "::") + node.op_type + ")";
+  std::string op = node.domain.empty() ? " (" : " (" + node.domain + "::";
+  op += node.op_type + ")";
   if (!node.name.empty()) return "node '" + node.name + "'" + op;
   for (const std::string& output : node.outputs) {
     if (!output.empty()) return "node making '" + output + "'" + op;

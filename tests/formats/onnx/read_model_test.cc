@@ -41,7 +41,7 @@ TEST(ReadModel, DecodesNamesTypesAndVersions) {
   EXPECT_EQ((*x.shape)[2].extent, std::nullopt);
   EXPECT_EQ(m->graph.inputs[1].type_text, "sequence(string)");
   EXPECT_EQ(m->graph.inputs[1].dtype, std::nullopt);
-  // Tools leave -1 in value_info for a dimension that they do not know.
+  // Some exporters write -1 for a dimension that varies.
   EXPECT_EQ((*m->graph.value_info.at(0).shape)[0].extent, std::nullopt);
 }
 
