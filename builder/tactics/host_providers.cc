@@ -1,0 +1,97 @@
+// The host target's tactic providers: oneDNN, loop kernels, grouped plain kernels, plain kernels.
+#include "builder/tactics/decompose_attention.h"
+#include "builder/tactics/lower_grouped.h"
+#include "builder/tactics/onednn_epilogue.h"
+#include "builder/tactics/tactic.h"
+
+namespace kiln {
+namespace {
+
+using Kind = ir::Region::Kind;
+
+bool is_anchored(Kind kind) {
+  return kind == Kind::kContraction || kind == Kind::kConvolution || kind == Kind::kAttention;
+}
+
+std::string onednn_name(const ir::Op& op) {
+  const std::string name = ir::operation_of(op)->name;
+  const bool covered = std::holds_alternative<ir::MatMul>(op) ||
+                       std::holds_alternative<ir::Conv>(op) ||
+                       std::holds_alternative<ir::ConvTranspose>(op);
+  return covered ? "onednn." + name : name;
+}
+
+std::vector<Tactic> onednn_candidates(const TacticQuery& query, std::string& refusal) {
+  if (!is_anchored(query.region.kind)) {
+    refusal = "covers contractions, convolutions and attention only";
+    return {};
+  }
+  if (query.region.kind == Kind::kAttention) return {{"decomposed"}};
+  std::vector<Tactic> tactics;
+  if (fuse_onednn_epilogue(*query.region.body).ok()) tactics.push_back({"fused"});
+  tactics.push_back({"grouped"});
+  return tactics;
+}
+
+Result<Lowered> onednn_lower(const TacticQuery& query, const Tactic& tactic) {
+  if (tactic.key == "fused") return fuse_onednn_epilogue(*query.region.body);
+  if (tactic.key == "grouped") return lower_grouped(*query.region.body, onednn_name);
+  KILN_ASSIGN_OR_RETURN(const ir::Graph body, decompose_attention(*query.region.body));
+  return lower_grouped(body, onednn_name);
+}
+
+std::vector<Tactic> loop_candidates(const TacticQuery& query, std::string& refusal) {
+  if (query.region.kind != Kind::kLoop) {
+    refusal = "runs pointwise, reduction and movement bodies only";
+    return {};
+  }
+  auto lowered = lower_loop_region(*query.region.body);
+  if (lowered.ok()) return {{"loop"}};
+  refusal = lowered.error().message;
+  return {};
+}
+
+Result<Lowered> loop_lower(const TacticQuery& query, const Tactic&) {
+  return lower_loop_region(*query.region.body);
+}
+
+std::vector<Tactic> grouped_candidates(const TacticQuery& query, std::string& refusal) {
+  if (is_anchored(query.region.kind)) return {{"grouped"}};
+  refusal = "has no anchor to group around";
+  return {};
+}
+
+Result<Lowered> grouped_lower(const TacticQuery& query, const Tactic&) {
+  return lower_grouped(*query.region.body);
+}
+
+std::vector<Tactic> plain_candidates(const TacticQuery&, std::string&) { return {{"nodes"}}; }
+
+Result<Lowered> plain_lower(const TacticQuery& query, const Tactic&) {
+  NodeLowering lowering;
+  KILN_RETURN_IF_ERROR(lowering.lower_region(*query.region.body));
+  return std::move(lowering).take();
+}
+
+constexpr TacticProvider kHostProviders[] = {
+    {"onednn", 1, onednn_candidates, onednn_lower},
+    {"loop", 1, loop_candidates, loop_lower},
+    {"grouped", 1, grouped_candidates, grouped_lower},
+    {"plain", 1, plain_candidates, plain_lower},
+};
+
+}  // namespace
+
+std::span<const TacticProvider> host_providers() { return kHostProviders; }
+
+AccuracyPolicy accuracy_for(DType dtype) {
+  switch (dtype) {
+    case DType::kF64: return {1e-9, 1e-10};
+    case DType::kF16: return {1e-2, 2e-3};
+    case DType::kBF16: return {4e-2, 1e-2};
+    case DType::kF32: return {1e-3, 1e-4};
+    default: return is_float(dtype) ? AccuracyPolicy{0.25, 0.0625} : AccuracyPolicy{0, 0};
+  }
+}
+
+}  // namespace kiln

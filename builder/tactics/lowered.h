@@ -1,0 +1,60 @@
+// Lowered: what one region does in an engine, in terms of its own buffers. Emit turns it into plan
+// steps once buffers have their places.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "builder/verify/reference.h"
+#include "formats/operation/operation.h"
+
+namespace kiln {
+
+struct LocalBuffer {
+  enum class Kind : uint8_t { kNone, kInput, kOutput, kTemporary, kConstant };
+  Kind kind = Kind::kNone;
+  uint32_t index = 0;
+  friend bool operator==(const LocalBuffer&, const LocalBuffer&) = default;
+};
+
+// A call of one of kiln_host's kernels.
+struct HostCall {
+  Operation operation;
+  std::vector<LocalBuffer> inputs, outputs;
+  uint64_t workspace_bytes = 0;
+};
+
+// A plugin that runs host code.
+struct HostPluginCall {
+  std::string name, version, attributes;
+  std::vector<LocalBuffer> inputs, outputs;
+  uint64_t workspace_bytes = 0;
+};
+
+struct LocalCopy {
+  LocalBuffer from, to;
+};
+
+// Control flow as in plan.h: the next steps belong to it, nested ones counted.
+struct LocalBranch {
+  LocalBuffer condition;
+  uint32_t then_steps = 0, else_steps = 0;
+};
+struct LocalRepeat {
+  LocalBuffer trip_count, condition, iteration;
+  uint32_t body_steps = 0;
+};
+
+using LocalStep = std::variant<HostCall, HostPluginCall, LocalCopy, LocalBranch, LocalRepeat>;
+
+struct Lowered {
+  std::vector<LocalStep> steps;
+  std::vector<TensorType> temporaries;  // alive while the region runs
+  std::vector<HostTensor> constants;    // made by the lowering, not among the region's inputs
+  // Inputs whose buffer output 0 may take over: the only step reads them element by element.
+  // finish_lowering() fills this.
+  std::vector<uint32_t> in_place_inputs;
+};
+
+}  // namespace kiln

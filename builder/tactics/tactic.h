@@ -1,0 +1,49 @@
+// TacticProvider: offers ways to run a region. Providers are values in an explicit list, best
+// first; the plain one is last and always able. They keep no state.
+#pragma once
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "builder/device.h"
+#include "builder/ir/graph.h"
+#include "builder/tactics/lowered.h"
+#include "engine/plugin_library.h"
+
+namespace kiln {
+
+// How far a result may be from the reference: |got - want| <= atol * scale + rtol * |want|, where
+// scale is the root mean square of the row's reference values, or 1 if that is smaller.
+struct AccuracyPolicy {
+  double rtol = 1e-3, atol = 1e-4;
+};
+// For values kept in `dtype`.
+AccuracyPolicy accuracy_for(DType dtype);
+
+struct TacticQuery {
+  const ir::Region& region;
+  std::vector<TensorType> inputs, outputs;
+  std::vector<std::optional<SharedBytes>> constants;  // by input; those whose bytes are known
+  const DeviceInfo& device;
+  std::span<const Plugin> plugins;
+};
+
+// One way to run a region. Within a provider the key says it all: lower() needs nothing else.
+struct Tactic {
+  std::string key;  // "fused", "split", ...; part of the timing cache's key
+};
+
+struct TacticProvider {
+  std::string_view name;
+  uint32_t version = 1;  // part of the timing cache's key; raise it when results may change
+  // Empty if it cannot run the region; then `refusal` says why in one line, for --explain.
+  std::vector<Tactic> (*candidates)(const TacticQuery& query, std::string& refusal);
+  Result<Lowered> (*lower)(const TacticQuery& query, const Tactic& tactic);
+};
+
+// The host target's providers, in order of preference where the clock does not decide.
+std::span<const TacticProvider> host_providers();
+
+}  // namespace kiln
