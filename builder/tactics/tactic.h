@@ -9,18 +9,11 @@
 
 #include "builder/device.h"
 #include "builder/ir/graph.h"
+#include "builder/tactics/accuracy.h"
 #include "builder/tactics/lowered.h"
 #include "engine/plugin_library.h"
 
 namespace kiln {
-
-// How far a result may be from the reference: |got - want| <= atol * scale + rtol * |want|, where
-// scale is the root mean square of the row's reference values, or 1 if that is smaller.
-struct AccuracyPolicy {
-  double rtol = 1e-3, atol = 1e-4;
-};
-// For values kept in `dtype`.
-AccuracyPolicy accuracy_for(DType dtype);
 
 struct TacticQuery {
   const ir::Region& region;

@@ -1,0 +1,16 @@
+// What a region reads, writes and computes, by the book: for the report and for budgets.
+#pragma once
+#include <cstdint>
+
+#include "builder/ir/graph.h"
+
+namespace kiln {
+
+struct RegionWork {
+  uint64_t bytes_read = 0, bytes_written = 0;  // its inputs and outputs, once each
+  uint64_t flops = 0;  // a multiply-add counts 2, any other scalar function 1
+};
+
+RegionWork region_work(const ir::Graph& body);
+
+}  // namespace kiln

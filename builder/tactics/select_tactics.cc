@@ -1,0 +1,208 @@
+#include "builder/tactics/select_tactics.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <limits>
+
+#include "builder/tactics/finish_lowering.h"
+#include "builder/tactics/region_work.h"
+
+namespace kiln {
+namespace {
+
+// Work above which the plain provider, the reference itself, is not timed once something else is
+// right.
+constexpr uint64_t kLargeFlops = 20'000'000;
+constexpr double kNoise = 0.02;  // of the fastest candidate's time
+
+struct Entry {
+  const TacticProvider* provider = nullptr;
+  Tactic tactic;
+  report::Candidate record;
+};
+
+std::string cache_key(const Entry& entry) {
+  return std::string(entry.provider->name) + "@" + std::to_string(entry.provider->version) + "/" +
+         entry.tactic.key;
+}
+
+class Selector {
+ public:
+  Selector(const TacticQuery& query, SelectionContext& context)
+      : query_(query), context_(context), key_(region_key(query)) {}
+
+  Result<Selection> run() {
+    collect();
+    for (Entry& entry : entries_) KILN_RETURN_IF_ERROR(measure(entry));
+    while (Entry* winner = fastest()) {
+      auto lowered = lower(*winner);
+      if (lowered.ok()) return finish(*winner, std::move(*lowered));
+      // Only a cache entry can be right and still not lower: made by another build of a library.
+      fail(*winner, lowered.error().message);
+    }
+    return none_right();
+  }
+
+ private:
+  void collect() {
+    for (const TacticProvider& provider : context_.providers) {
+      std::string refusal;
+      const auto tactics = provider.candidates(query_, refusal);
+      if (tactics.empty()) record_.refusals.push_back({std::string(provider.name), refusal});
+      for (const Tactic& tactic : tactics) {
+        Entry entry{&provider, tactic, {}};
+        entry.record.provider = provider.name;
+        entry.record.key = tactic.key;
+        entries_.push_back(std::move(entry));
+      }
+    }
+  }
+
+  std::string full_key(const Entry& entry) const { return key_ + "/" + cache_key(entry); }
+
+  Result<Lowered> lower(const Entry& entry) const {
+    KILN_ASSIGN_OR_RETURN(Lowered lowered, entry.provider->lower(query_, entry.tactic));
+    KILN_RETURN_IF_ERROR(finish_lowering(query_, lowered));
+    return lowered;
+  }
+
+  static void fail(Entry& entry, const std::string& reason) {
+    entry.record.verdict = report::Verdict::kFailed;
+    entry.record.reason = reason;
+  }
+
+  bool worth_skipping(const Entry& entry) const {
+    const bool last_resort = &entry == &entries_.back() && entries_.size() > 1;
+    return last_resort && best_us_ < std::numeric_limits<double>::infinity() &&
+           region_work(*query_.region.body).flops > kLargeFlops;
+  }
+
+  Result<> measure(Entry& entry) {
+    if (context_.banned.contains(full_key(entry))) {
+      entry.record.verdict = report::Verdict::kWrong;
+      entry.record.reason = "disagreed with the reference in the finished engine";
+      return Ok();
+    }
+    const Timing* known = context_.cache.find(context_.environment, key_, cache_key(entry));
+    if (known) {
+      apply(*known, entry);
+      return Ok();
+    }
+    if (worth_skipping(entry)) {
+      entry.record.verdict = report::Verdict::kSkipped;
+      entry.record.reason = "not timed: the region is large and a better candidate is right";
+      return Ok();
+    }
+    auto lowered = lower(entry);
+    if (!lowered.ok()) {
+      fail(entry, lowered.error().message);
+      return Ok();
+    }
+    if (!begun_) {
+      auto begun = context_.judge.begin(query_);
+      if (!begun.ok()) return std::move(begun).error().context("reference of the region");
+      begun_ = true;
+    }
+    const Timing timing = context_.judge.judge(*lowered, best_us_);
+    apply(timing, entry);
+    context_.cache.record(context_.environment, key_, cache_key(entry), timing);
+    return Ok();
+  }
+
+  void apply(const Timing& timing, Entry& entry) {
+    entry.record.median_us = timing.median_us;
+    entry.record.spread_us = timing.spread_us;
+    entry.record.max_abs_error = timing.max_abs_error;
+    entry.record.max_rel_error = timing.max_rel_error;
+    entry.record.reason = timing.error;
+    entry.record.verdict = timing.verified ? report::Verdict::kSlower : report::Verdict::kWrong;
+    if (timing.verified) best_us_ = std::min(best_us_, timing.median_us);
+  }
+
+  Entry* fastest() {
+    double best = std::numeric_limits<double>::infinity();
+    for (const Entry& entry : entries_) {
+      if (entry.record.verdict == report::Verdict::kSlower) {
+        best = std::min(best, entry.record.median_us);
+      }
+    }
+    for (Entry& entry : entries_) {
+      if (entry.record.verdict == report::Verdict::kSlower &&
+          entry.record.median_us <= best * (1 + kNoise)) {
+        return &entry;
+      }
+    }
+    return nullptr;
+  }
+
+  Result<Selection> finish(Entry& winner, Lowered lowered) {
+    Selection selection{std::move(lowered), full_key(winner), std::move(record_)};
+    winner.record.verdict = report::Verdict::kChosen;
+    const RegionWork work = region_work(*query_.region.body);
+    selection.record.bytes_read = work.bytes_read;
+    selection.record.bytes_written = work.bytes_written;
+    selection.record.flops = work.flops;
+    selection.record.chosen = &winner - entries_.data();
+    const uint64_t workspace = largest_workspace(selection.lowered);
+    winner.record.workspace_bytes = workspace;
+    for (Entry& entry : entries_) {
+      if (entry.record.verdict == report::Verdict::kSlower) {
+        entry.record.reason = slower_by(entry.record.median_us, winner.record.median_us);
+      }
+      selection.record.candidates.push_back(std::move(entry.record));
+    }
+    return selection;
+  }
+
+  static uint64_t largest_workspace(const Lowered& lowered) {
+    uint64_t most = 0;
+    for (const LocalStep& step : lowered.steps) {
+      if (const auto* call = std::get_if<HostCall>(&step)) {
+        most = std::max(most, call->workspace_bytes);
+      }
+    }
+    return most;
+  }
+
+  static std::string slower_by(double us, double best_us) {
+    char text[64];
+    if (us <= best_us * (1 + kNoise)) return "as fast within the noise; the chosen one is preferred";
+    std::snprintf(text, sizeof text, "%.2f times slower", us / std::max(best_us, 1e-9));
+    return text;
+  }
+
+  Error none_right() const {
+    std::string message = "no tactic is right:";
+    for (const Entry& entry : entries_) {
+      message += " " + std::string(entry.provider->name) + "/" + entry.tactic.key + ": " +
+                 entry.record.reason + ";";
+    }
+    message.pop_back();
+    return {ErrorCode::kVerification, message};
+  }
+
+  const TacticQuery& query_;
+  SelectionContext& context_;
+  std::string key_;
+  std::vector<Entry> entries_;
+  report::Region record_;
+  double best_us_ = std::numeric_limits<double>::infinity();
+  bool begun_ = false;
+};
+
+}  // namespace
+
+std::string region_key(const TacticQuery& query) {
+  char digits[17];
+  std::snprintf(digits, sizeof digits, "%016llx",
+                static_cast<unsigned long long>(query.region.body->fingerprint()));
+  std::string key = std::string(ir::to_string(query.region.kind)) + "-" + digits + "-";
+  for (const auto& constant : query.constants) key += constant ? 'c' : 'v';
+  return key;
+}
+
+Result<Selection> select_tactic(const TacticQuery& query, SelectionContext& context) {
+  return Selector(query, context).run();
+}
+
+}  // namespace kiln

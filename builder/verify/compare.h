@@ -1,0 +1,27 @@
+// Compares a result with the reference.
+#pragma once
+#include <cstdint>
+#include <string>
+
+#include "builder/tactics/accuracy.h"
+#include "builder/verify/reference.h"
+
+namespace kiln {
+
+struct Comparison {
+  bool passed = true;
+  int64_t rows = 0;  // rows compared: the innermost axis is one row
+  double max_abs_error = 0, max_rel_error = 0;
+  double min_cosine = 1;  // over rows; 1 for rows of zeros that agree
+  std::string worst;      // where and by how much it is worst; "" when nothing differs
+};
+
+// Floats within the policy; NaN matches NaN, an infinity its like. Integers and bools bit for bit.
+// REQUIRES: type.bytes() bytes each.
+Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,
+                   const AccuracyPolicy& policy);
+
+// Elements as doubles; 64-bit integers lose their low bits.
+std::vector<double> to_f64(const TensorType& type, const std::byte* data);
+
+}  // namespace kiln
