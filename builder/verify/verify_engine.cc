@@ -80,7 +80,7 @@ Result<> check_row(const HostTensor& got, const HostTensor& want, const EngineAc
   const bool is_integer = !is_float(got.type.dtype);
   const Comparison result =
       compare(got.type, got.bytes.data(), wanted.bytes.data(),
-              is_integer ? accuracy_for(got.type.dtype) : accuracy.policy);
+              accuracy_for(got.type.dtype));
   const double cosine = is_integer ? 1 : row_cosine(got, wanted);
   check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
   check.max_rel_error = std::max(check.max_rel_error, result.max_rel_error);

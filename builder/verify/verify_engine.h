@@ -16,10 +16,10 @@
 
 namespace kiln {
 
-// What "right" means for a whole engine.
+// What "right" means for a whole engine: elementwise by accuracy_for() of the output's dtype, or,
+// where narrow floats are at work, the cosine of each batch row of each float output.
 struct EngineAccuracy {
-  AccuracyPolicy policy;    // elementwise; used when min_cosine is 0
-  double min_cosine = 0;    // over each batch row of each float output, for narrow precisions
+  double min_cosine = 0;  // 0: elementwise
 };
 
 // One shape point's verdict; `inputs` is what was wrong, for locating the fault.

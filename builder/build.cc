@@ -1,0 +1,83 @@
+// kiln::build: the path of a model from its file to a verified engine file.
+#include "builder/builder.h"
+
+#include "builder/build_state.h"
+#include "builder/device.h"
+#include "builder/import/onnx/import.h"
+#include "builder/import/onnx/shape_points.h"
+#include "formats/engine_file/write_engine.h"
+#include "formats/onnx/read_model.h"
+#include "formats/report/table.h"
+
+namespace kiln {
+namespace {
+
+// Shares of the whole build; tactics take by far the most.
+constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
+
+Result<> check_options(const BuildOptions& options) {
+  if (options.target == BuildTarget::kCuda) {
+    return Error{ErrorCode::kUnsupported,
+                 "target 'cuda' is not built into this version; use --target host"};
+  }
+  if (options.output.empty() && !options.check_only && !options.dry_run) {
+    return Error{ErrorCode::kInvalidArgument, "no output file given; use --output m.engine"};
+  }
+  return Ok();
+}
+
+Result<BuildResult> check_model(const onnx::Model& model, std::span<const ShapePoint> points,
+                                const onnx_import::ImportOptions& import_options) {
+  BuildResult result;
+  for (const ShapePoint& point : points.first(1)) {
+    KILN_ASSIGN_OR_RETURN(auto check, onnx_import::check_onnx(model, point, import_options));
+    result.unsupported = std::move(check.unsupported);
+    for (const std::string& input : check.needed_values) {
+      result.notes.push_back("shapes depend on the value of input '" + input +
+                             "': give it with --shape-values");
+    }
+  }
+  return result;
+}
+
+Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool written) {
+  BuildResult result;
+  if (written) result.engine = options.output;
+  report::Report report = state.make_report();
+  result.notes = report.notes;
+  result.report_json = report::to_json(report);
+  result.report_text = report::to_table(report, {.explain = options.explain});
+  if (!options.report.empty()) KILN_RETURN_IF_ERROR(state.write_report(result.report_json));
+  return result;
+}
+
+}  // namespace
+
+Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOptions& options,
+                          const ProgressFn& progress) {
+  KILN_RETURN_IF_ERROR(check_options(options));
+  ProgressMeter meter(progress);
+  meter.begin("import", 0, kTacticsFrom);
+  KILN_ASSIGN_OR_RETURN(const onnx::Model model, onnx::read_model(model_path));
+  KILN_ASSIGN_OR_RETURN(const auto plugins, load_plugins(options.plugins));
+  const onnx_import::ImportOptions import_options{plugins};
+  KILN_ASSIGN_OR_RETURN(const auto points, onnx_import::plan_shape_points(model, options));
+  if (options.check_only) return check_model(model, points, import_options);
+
+  BuildState state(model, options, plugins, meter);
+  KILN_RETURN_IF_ERROR(state.analyse_rows(points));
+  const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
+  for (size_t i = 0; i < points.size(); ++i) {
+    const double from = kTacticsFrom + width * static_cast<double>(i);
+    KILN_RETURN_IF_ERROR(state.add_point(points[i], from, from + width));
+  }
+  state.save_timing_cache();
+  if (options.dry_run) return finish(state, options, false);
+  if (options.verify) KILN_RETURN_IF_ERROR(state.verify(kTacticsTo, kVerifyTo));
+  meter.begin("write", kVerifyTo, 1);
+  KILN_RETURN_IF_ERROR(state.write_engine());
+  meter.update(1);
+  return finish(state, options, true);
+}
+
+}  // namespace kiln

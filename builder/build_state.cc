@@ -1,0 +1,229 @@
+#include "builder/build_state.h"
+
+#include <algorithm>
+
+#include "builder/batch/row_independence.h"
+#include "builder/import/onnx/import.h"
+#include "builder/pipeline/pass_driver.h"
+#include "builder/pipeline/pipeline.h"
+#include "builder/tactics/host_judge.h"
+#include "builder/verify/locate_fault.h"
+#include "formats/engine_file/write_engine.h"
+#include "formats/file/atomic_file.h"
+#include "formats/version.h"
+
+namespace kiln {
+namespace {
+
+constexpr const char* kPrecisionNames[] = {"fp32", "fp16", "bf16"};
+
+std::string environment_of(const DeviceInfo& device) {
+  return "host; " + device.name + "; " + std::to_string(device.threads) + " threads; kiln " +
+         kVersion;
+}
+
+bool has_narrow_floats(const ir::Graph& graph) {
+  for (uint32_t i = 0; i < graph.value_count(); ++i) {
+    const DType dtype = graph.type(ir::ValueId{i}).dtype;
+    if (is_float(dtype) && bits_of(dtype) < 32) return true;
+  }
+  return false;
+}
+
+}  // namespace
+
+BuildState::BuildState(const onnx::Model& model, const BuildOptions& options,
+                       std::span<const Plugin> plugins, ProgressMeter& meter)
+    : model_(model),
+      options_(options),
+      plugins_(plugins),
+      meter_(meter),
+      device_(host_device()),
+      judge_(make_host_judge(options.plugins)) {
+  const std::string environment = environment_of(device_);
+  if (!options.timing_cache.empty()) {
+    LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
+    cache_ = std::move(loaded.cache);
+    notes_ = std::move(loaded.notes);
+  }
+  selection_ = std::make_unique<SelectionContext>(
+      SelectionContext{host_providers(), *judge_, cache_, environment, {}});
+}
+
+Result<ir::Graph> BuildState::import(const ShapePoint& point) {
+  KILN_ASSIGN_OR_RETURN(auto imported,
+                        onnx_import::import_onnx(model_, point, {plugins_}));
+  for (std::string& note : imported.notes) {
+    if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) {
+      notes_.push_back(std::move(note));
+    }
+  }
+  return std::move(imported.graph);
+}
+
+Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
+  const auto most = std::max_element(points.begin(), points.end(), [](const auto& a, const auto& b) {
+    return a.batch < b.batch;
+  });
+  if (most == points.end() || most->batch == 0) {
+    batch_padding_reason_ = "the model has no batch dimension";
+    return Ok();
+  }
+  // At one row a reshape that moves rows elsewhere looks like one that does not.
+  ShapePoint probe = *most;
+  if (probe.batch == 1) {
+    for (const auto& [name, axis] : probe.batch_axes) {
+      probe.inputs[name][static_cast<size_t>(axis)] *= 3;
+    }
+    probe.batch = 3;
+  }
+  auto graph = import(probe);
+  if (!graph.ok() && most->batch == 1) {
+    batch_padding_reason_ = "the model accepts one row only";
+    return Ok();
+  }
+  if (!graph.ok()) return std::move(graph).error();
+  RowIndependence rows = analyze_rows(*graph, probe);
+  batch_padding_ = rows.independent;
+  batch_padding_reason_ = std::move(rows.reason);
+  output_axes_ = std::move(rows.output_axes);
+  return Ok();
+}
+
+Result<> BuildState::add_point(const ShapePoint& shape, double from, double to) {
+  meter_.begin("import " + shape.name, from, from);
+  Point point;
+  point.shape = shape;
+  KILN_ASSIGN_OR_RETURN(point.regions, import(shape));
+  has_narrow_floats_ = has_narrow_floats_ || has_narrow_floats(point.regions);
+  meter_.begin("passes " + shape.name, from, from);
+  point.passes.options = {options_.precision, options_.io_fp16,   options_.disabled_passes,
+                          options_.stop_after, false, shape.name};
+  KILN_RETURN_IF_ERROR(run_passes(point.regions, default_pipeline(), point.passes));
+  meter_.begin("tactics " + shape.name, from, to);
+  KILN_RETURN_IF_ERROR(schedule(point));
+  points_.push_back(std::move(point));
+  return Ok();
+}
+
+Result<> BuildState::schedule(Point& point) {
+  auto scheduled = schedule_regions(point.regions, point.shape, device_, plugins_, *selection_,
+                                    [&](double share) { meter_.update(share); });
+  if (!scheduled.ok()) {
+    return std::move(scheduled).error().context("shape point '" + point.shape.name + "'");
+  }
+  point.scheduled = std::move(*scheduled);
+  return Ok();
+}
+
+plan::Plan BuildState::make_plan() {
+  PlanBuilder builder;
+  for (Point& point : points_) point.memory = builder.add_point(point.scheduled.schedule);
+  weights_bytes_ = builder.weights_bytes();
+  plan::Plan plan = std::move(builder).finish();
+  plan.origin.kiln_version = kVersion;
+  plan.origin.target = device_.target;
+  plan.origin.device = device_.name;
+  plan.origin.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];
+  plan.origin.verified = verified_;
+  plan.origin.model_name = model_.path.filename().string();
+  plan.batch_padding = batch_padding_;
+  plan.batch_padding_reason = batch_padding_reason_;
+  for (size_t i = 0; i < output_axes_.size() && i < plan.outputs.size(); ++i) {
+    plan.outputs[i].batch_axis = output_axes_[i];
+  }
+  return plan;
+}
+
+LoadOptions BuildState::load_options() const {
+  LoadOptions options;
+  options.host_kernels = host_kernels();
+  options.plugins = options_.plugins;
+  options.allow_unverified = true;
+  options.check_weights = false;
+  return options;
+}
+
+EngineAccuracy BuildState::accuracy() const {
+  constexpr double kNarrowCosine = 0.999;
+  const bool narrow = options_.precision != Precision::kFp32 || has_narrow_floats_;
+  return {narrow ? kNarrowCosine : 0.0};
+}
+
+Result<> BuildState::verify(double from, double to) {
+  constexpr int kRepairs = 8;
+  for (int round = 0; round <= kRepairs; ++round) {
+    KILN_ASSIGN_OR_RETURN(const bool passed, verify_once(from, to));
+    if (!passed) continue;
+    verified_ = true;
+    return Ok();
+  }
+  return Error{ErrorCode::kVerification,
+               "the engine still disagrees with the reference after " + std::to_string(kRepairs) +
+                   " other tactics; nothing was written"};
+}
+
+// True when every point agrees; otherwise the first point at fault has got another tactic.
+Result<bool> BuildState::verify_once(double from, double to) {
+  KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(make_plan()));
+  KILN_ASSIGN_OR_RETURN(const Engine engine, Engine::load_bytes(SharedBytes::take(std::move(bytes)),
+                                                                load_options()));
+  EngineVerifier verifier(
+      engine, [this](const ShapePoint& point) { return import(point); }, accuracy());
+  const double width = (to - from) / static_cast<double>(points_.size());
+  for (size_t i = 0; i < points_.size(); ++i) {
+    Point& point = points_[i];
+    const double at = from + width * static_cast<double>(i);
+    meter_.begin("verify " + point.shape.name, at, at + width);
+    auto verdict = verifier.verify(point.shape);
+    if (!verdict.ok()) {
+      return std::move(verdict).error().context("verify shape point '" + point.shape.name + "'");
+    }
+    point.verification = verdict->checks;
+    if (!verdict->failing_inputs.empty()) {
+      KILN_RETURN_IF_ERROR(repair(point, *verdict));
+      return false;
+    }
+  }
+  return true;
+}
+
+Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
+  std::string seen;
+  for (const report::Verification& check : verdict.checks) {
+    if (!check.passed && seen.empty()) seen = check.what + ": " + check.detail;
+  }
+  const std::string where = "shape point '" + point.shape.name + "' disagrees with the reference (" +
+                            seen + ")";
+  auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, load_options());
+  if (!fault.ok()) return std::move(fault).error().context(where);
+  const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
+  if (!winner || !selection_->banned.insert(*winner).second) {
+    return Error{ErrorCode::kVerification, where + ": " + fault->what};
+  }
+  notes_.push_back(where + ": " + fault->what + "; trying another tactic");
+  return schedule(point);
+}
+
+Result<> BuildState::write_engine() {
+  if (!options_.verify) notes_.push_back("not verified: --no-verify was given");
+  make_plan();  // fills in each point's memory before the report is made
+  report::Report report = make_report();
+  report.stages.clear();
+  plan::Plan plan = make_plan();
+  plan.report_json = report::to_json(report);
+  return kiln::write_engine(plan, options_.output);
+}
+
+void BuildState::save_timing_cache() {
+  if (options_.timing_cache.empty()) return;
+  const auto saved = kiln::save_timing_cache(options_.timing_cache, cache_);
+  if (!saved.ok()) notes_.push_back("timing cache not written: " + saved.error().message);
+}
+
+Result<> BuildState::write_report(const std::string& json) const {
+  const auto bytes = std::as_bytes(std::span(json));
+  return write_file_atomically(options_.report, std::span(&bytes, 1));
+}
+
+}  // namespace kiln
