@@ -1,0 +1,125 @@
+// engine-build: an ONNX model in, a verified engine file out.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "apps/engine-build/progress_line.h"
+#include "builder/builder.h"
+#include "builder/shape_flags.h"
+#include "formats/version.h"
+
+namespace {
+
+// Exit codes, as the README lists them.
+constexpr int kOk = 0, kFailed = 1, kUsage = 2;
+
+struct Flags {
+  std::string model, target = "auto", batches;
+  std::vector<std::string> shapes;
+  std::vector<std::string> shape_values;
+  bool fp32 = false, fp16 = false, bf16 = false, no_verify = false;
+  kiln::BuildOptions options;
+};
+
+void describe(CLI::App& app, Flags& flags) {
+  kiln::BuildOptions& o = flags.options;
+  app.set_version_flag("--version", kiln::kVersion);
+  app.add_option("--onnx", flags.model, "The model")->required();
+  app.add_option("-o,--output", o.output, "The engine file to write");
+  app.add_option("--target", flags.target, "auto, host or cuda")
+      ->check(CLI::IsMember({"auto", "host", "cuda"}))
+      ->capture_default_str();
+  auto* precision = app.add_option_group("precision", "What values are kept in");
+  precision->add_flag("--fp32", flags.fp32, "32-bit floats (the default)");
+  precision->add_flag("--fp16", flags.fp16, "16-bit floats where they are safe");
+  precision->add_flag("--bf16", flags.bf16, "bfloat16 where it is safe");
+  precision->require_option(0, 1);
+  app.add_flag("--io-fp16", o.io_fp16, "Float inputs and outputs become f16 too");
+  auto* max_batch = app.add_option("--max-batch", o.max_batch, "Buckets 1, 2, 4, ... up to this");
+  max_batch->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
+  app.add_option("--batches", flags.batches, "These buckets instead, such as 1,8,48")
+      ->excludes(max_batch);
+  app.add_option("--shapes", flags.shapes,
+                 "Extents of inputs, B marking the batch: ids:Bx128,mask:Bx128. Several named sets: "
+                 "short=ids:Bx32 long=ids:Bx512");
+  app.add_option("--shape-values", flags.shape_values,
+                 "An .npz with the values of inputs that shapes depend on; NAME=FILE for a named set");
+  app.add_option("--timing-cache", o.timing_cache, "Measured tactics, read and written back");
+  app.add_option("--report", o.report, "Write the report as JSON");
+  app.add_option("--verify-data", o.verify_data, "Verify with these inputs too: .npz or a folder");
+  app.add_flag("--no-verify", flags.no_verify,
+               "Do not compare the engine with the reference; it is stamped unverified");
+  app.add_option("--plugin", o.plugins, "A plugin library");
+  app.add_option("--disable-pass", o.disabled_passes, "Leave out this pass");
+  app.add_option("--stop-after", o.stop_after, "Stop after so many changes by passes; bisects");
+  app.add_flag("--explain", o.explain, "Show every candidate, refusal and near miss");
+  app.add_flag("--check", o.check_only, "List every unsupported node and build nothing");
+  app.add_flag("--dry-run", o.dry_run, "Plan and print memory, write nothing");
+  app.add_flag("-q,--quiet", o.quiet, "Print errors only");
+}
+
+kiln::Result<> complete(Flags& flags) {
+  kiln::BuildOptions& o = flags.options;
+  o.verify = !flags.no_verify;
+  o.target = flags.target == "auto"   ? kiln::BuildTarget::kAuto
+             : flags.target == "host" ? kiln::BuildTarget::kHost
+                                      : kiln::BuildTarget::kCuda;
+  if (flags.fp16) o.precision = kiln::Precision::kFp16;
+  if (flags.bf16) o.precision = kiln::Precision::kBf16;
+  if (!flags.batches.empty()) {
+    KILN_ASSIGN_OR_RETURN(o.batches, kiln::parse_batches(flags.batches));
+  }
+  for (const std::string& text : flags.shapes) {
+    KILN_ASSIGN_OR_RETURN(auto set, kiln::parse_shapes(text));
+    if (!o.shape_sets.emplace(set.name, std::move(set.shapes)).second) {
+      return kiln::Error{kiln::ErrorCode::kInvalidArgument,
+                         "--shapes: found the set '" + set.name + "' twice, expected one name each"};
+    }
+  }
+  for (const std::string& text : flags.shape_values) {
+    const size_t equals = text.find('=');
+    const bool named = equals != std::string::npos;
+    const std::string set = named ? text.substr(0, equals) : "";
+    KILN_ASSIGN_OR_RETURN(o.fixed_values[set],
+                          kiln::read_fixed_values(named ? text.substr(equals + 1) : text));
+  }
+  return kiln::Ok();
+}
+
+int print_check(const kiln::BuildResult& result) {
+  for (const std::string& note : result.notes) std::printf("note: %s\n", note.c_str());
+  for (const auto& node : result.unsupported) {
+    std::printf("%s (%s): %s\n", node.node.c_str(), node.op_type.c_str(), node.reason.c_str());
+  }
+  if (result.unsupported.empty()) std::printf("every node is supported\n");
+  return result.unsupported.empty() ? kOk : kFailed;
+}
+
+int report_failure(const kiln::Error& error) {
+  std::fprintf(stderr, "engine-build: error: %s (%s)\n", error.message.c_str(),
+               kiln::to_string(error.code));
+  return error.code == kiln::ErrorCode::kInvalidArgument ? kUsage : kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app{"Builds a model into a verified engine."};
+  Flags flags;
+  describe(app, flags);
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? kOk : kUsage;
+  }
+  if (auto done = complete(flags); !done.ok()) return report_failure(done.error());
+  ProgressLine line(flags.options.quiet);
+  auto result = kiln::build(flags.model, flags.options,
+                            [&](const kiln::BuildProgress& progress) { line.show(progress); });
+  line.finish();
+  if (!result.ok()) return report_failure(result.error());
+  if (flags.options.check_only) return print_check(*result);
+  if (flags.options.quiet) return kOk;
+  std::fputs(result->report_text.c_str(), stdout);
+  if (!result->engine.empty()) std::printf("wrote %s\n", result->engine.c_str());
+  return kOk;
+}
