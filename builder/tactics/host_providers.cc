@@ -1,7 +1,6 @@
 // The host target's tactic providers: oneDNN, loop kernels, grouped plain kernels, plain kernels.
 #include "builder/tactics/decompose_attention.h"
 #include "builder/tactics/lower_grouped.h"
-#include "builder/tactics/onednn_epilogue.h"
 #include "builder/tactics/tactic.h"
 
 namespace kiln {
@@ -27,14 +26,10 @@ std::vector<Tactic> onednn_candidates(const TacticQuery& query, std::string& ref
     return {};
   }
   if (query.region.kind == Kind::kAttention) return {{"decomposed"}};
-  std::vector<Tactic> tactics;
-  if (fuse_onednn_epilogue(*query.region.body).ok()) tactics.push_back({"fused"});
-  tactics.push_back({"grouped"});
-  return tactics;
+  return {{"grouped"}};
 }
 
 Result<Lowered> onednn_lower(const TacticQuery& query, const Tactic& tactic) {
-  if (tactic.key == "fused") return fuse_onednn_epilogue(*query.region.body);
   if (tactic.key == "grouped") return lower_grouped(*query.region.body, onednn_name);
   KILN_ASSIGN_OR_RETURN(const ir::Graph body, decompose_attention(*query.region.body));
   return lower_grouped(body, onednn_name);
