@@ -28,10 +28,10 @@ struct BuildOptions {
   std::filesystem::path output;
   BuildTarget target = BuildTarget::kAuto;
   Precision precision = Precision::kFp32;
-  bool io_fp16 = false;                // float inputs and outputs become f16
+  bool io_fp16 = false;  // float inputs and outputs become f16
 
-  int64_t max_batch = 0;               // buckets 1, 2, 4, ... max_batch; 0: not given
-  std::vector<int64_t> batches;        // explicit buckets instead
+  int64_t max_batch = 0;                       // buckets 1, 2, 4, ... max_batch; 0: not given
+  std::vector<int64_t> batches;                // explicit buckets instead
   std::map<std::string, ShapeSet> shape_sets;  // by name; "" is the unnamed one
   // By shape set, then by input.
   std::map<std::string, std::map<std::string, FixedValue>> fixed_values;
@@ -43,17 +43,17 @@ struct BuildOptions {
   std::vector<std::filesystem::path> plugins;
 
   std::vector<std::string> disabled_passes;  // unknown names are errors
-  int64_t stop_after = -1;             // stop after that many pass applications; bisects
-  bool explain = false;                // near misses and refusals in the report's table
-  bool check_only = false;             // list every unsupported node, build nothing
-  bool dry_run = false;                // plan and print memory, write nothing
+  int64_t stop_after = -1;                   // stop after that many pass applications; bisects
+  bool explain = false;                      // near misses and refusals in the report's table
+  bool check_only = false;                   // list every unsupported node, build nothing
+  bool dry_run = false;                      // plan and print memory, write nothing
   bool quiet = false;
 };
 
 struct BuildProgress {
-  std::string stage;       // "import", "tactics b8", ...
-  double fraction = 0;     // of the whole build, 0 to 1
-  double seconds_left = 0; // < 0: unknown
+  std::string stage;        // "import", "tactics b8", ...
+  double fraction = 0;      // of the whole build, 0 to 1
+  double seconds_left = 0;  // < 0: unknown
 };
 using ProgressFn = std::function<void(const BuildProgress&)>;
 

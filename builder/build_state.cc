@@ -51,8 +51,7 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options,
 }
 
 Result<ir::Graph> BuildState::import(const ShapePoint& point) {
-  KILN_ASSIGN_OR_RETURN(auto imported,
-                        onnx_import::import_onnx(model_, point, {plugins_}));
+  KILN_ASSIGN_OR_RETURN(auto imported, onnx_import::import_onnx(model_, point, {plugins_}));
   for (std::string& note : imported.notes) {
     if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) {
       notes_.push_back(std::move(note));
@@ -62,9 +61,8 @@ Result<ir::Graph> BuildState::import(const ShapePoint& point) {
 }
 
 Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
-  const auto most = std::max_element(points.begin(), points.end(), [](const auto& a, const auto& b) {
-    return a.batch < b.batch;
-  });
+  const auto most = std::max_element(
+      points.begin(), points.end(), [](const auto& a, const auto& b) { return a.batch < b.batch; });
   if (most == points.end() || most->batch == 0) {
     batch_padding_reason_ = "the model has no batch dimension";
     return Ok();
@@ -83,7 +81,7 @@ Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
     return Ok();
   }
   if (!graph.ok()) return std::move(graph).error();
-  RowIndependence rows = analyze_rows(*graph, probe);
+  RowIndependence rows = analyze_rows(*graph, probe, plugins_);
   batch_padding_ = rows.independent;
   batch_padding_reason_ = std::move(rows.reason);
   output_axes_ = std::move(rows.output_axes);
@@ -97,8 +95,9 @@ Result<> BuildState::add_point(const ShapePoint& shape, double from, double to) 
   KILN_ASSIGN_OR_RETURN(point.regions, import(shape));
   has_narrow_floats_ = has_narrow_floats_ || has_narrow_floats(point.regions);
   meter_.begin("passes " + shape.name, from, from);
-  point.passes.options = {options_.precision, options_.io_fp16,   options_.disabled_passes,
-                          options_.stop_after, false, shape.name};
+  point.passes.options = {
+      options_.precision, options_.io_fp16, options_.disabled_passes, options_.stop_after, false,
+      shape.name};
   KILN_RETURN_IF_ERROR(run_passes(point.regions, default_pipeline(), point.passes));
   meter_.begin("tactics " + shape.name, from, to);
   KILN_RETURN_IF_ERROR(schedule(point));
@@ -158,16 +157,16 @@ Result<> BuildState::verify(double from, double to) {
     verified_ = true;
     return Ok();
   }
-  return Error{ErrorCode::kVerification,
-               "the engine still disagrees with the reference after " + std::to_string(kRepairs) +
-                   " other tactics; nothing was written"};
+  return Error{ErrorCode::kVerification, "the engine still disagrees with the reference after " +
+                                             std::to_string(kRepairs) +
+                                             " other tactics; nothing was written"};
 }
 
 // True when every point agrees; otherwise the first point at fault has got another tactic.
 Result<bool> BuildState::verify_once(double from, double to) {
   KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(make_plan()));
-  KILN_ASSIGN_OR_RETURN(const Engine engine, Engine::load_bytes(SharedBytes::take(std::move(bytes)),
-                                                                load_options()));
+  KILN_ASSIGN_OR_RETURN(const Engine engine,
+                        Engine::load_bytes(SharedBytes::take(std::move(bytes)), load_options()));
   EngineVerifier verifier(
       engine, [this](const ShapePoint& point) { return import(point); }, accuracy());
   const double width = (to - from) / static_cast<double>(points_.size());
@@ -193,9 +192,14 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
   for (const report::Verification& check : verdict.checks) {
     if (!check.passed && seen.empty()) seen = check.what + ": " + check.detail;
   }
-  const std::string where = "shape point '" + point.shape.name + "' disagrees with the reference (" +
-                            seen + ")";
-  auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, load_options());
+  const std::string where =
+      "shape point '" + point.shape.name + "' disagrees with the reference (" + seen + ")";
+  KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
+  auto want = run_reference(graph, verdict.failing_inputs);
+  // Inputs of a narrower type than the model's have no reference of their own.
+  if (!want.ok()) want = std::vector<HostTensor>();
+  auto fault =
+      locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options());
   if (!fault.ok()) return std::move(fault).error().context(where);
   const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
   if (!winner || !selection_->banned.insert(*winner).second) {

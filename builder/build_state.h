@@ -17,8 +17,8 @@ namespace kiln {
 
 class BuildState {
  public:
-  BuildState(const onnx::Model& model, const BuildOptions& options,
-             std::span<const Plugin> plugins, ProgressMeter& meter);
+  BuildState(const onnx::Model& model, const BuildOptions& options, std::span<const Plugin> plugins,
+             ProgressMeter& meter);
 
   // Proves that rows are independent along the batch, or notes why not.
   Result<> analyse_rows(std::span<const ShapePoint> points);

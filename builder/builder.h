@@ -13,10 +13,10 @@ struct UnsupportedNode {
 };
 
 struct BuildResult {
-  std::filesystem::path engine;         // empty after check_only or dry_run
-  std::string report_json;              // formats/report/FORMAT.md
-  std::string report_text;              // the same as a terminal table
-  std::vector<std::string> notes;       // things the user should know (ignored cache entries, ...)
+  std::filesystem::path engine;    // empty after check_only or dry_run
+  std::string report_json;         // formats/report/FORMAT.md
+  std::string report_text;         // the same as a terminal table
+  std::vector<std::string> notes;  // things the user should know (ignored cache entries, ...)
   std::vector<UnsupportedNode> unsupported;  // with check_only
 };
 

@@ -6,8 +6,8 @@ namespace kiln {
 namespace {
 
 Error bad(std::string_view flag, std::string_view piece, const std::string& expected) {
-  return {ErrorCode::kInvalidArgument, std::string(flag) + ": found '" + std::string(piece) +
-                                           "', expected " + expected};
+  return {ErrorCode::kInvalidArgument,
+          std::string(flag) + ": found '" + std::string(piece) + "', expected " + expected};
 }
 
 std::vector<std::string_view> split(std::string_view text, char separator) {

@@ -9,11 +9,11 @@
 namespace kiln {
 
 struct ShapePoint {
-  std::string name;        // "b8", "b8/long", "static"
-  int64_t batch = 0;       // 0: the model has no batch dimension
-  std::string shape_set;   // "" for the unnamed one
-  std::map<std::string, Shape> inputs;            // every extent a number
-  std::map<std::string, int> batch_axes;          // of each input that has one
+  std::string name;                       // "b8", "b8/long", "static"
+  int64_t batch = 0;                      // 0: the model has no batch dimension
+  std::string shape_set;                  // "" for the unnamed one
+  std::map<std::string, Shape> inputs;    // every extent a number
+  std::map<std::string, int> batch_axes;  // of each input that has one
   std::map<std::string, FixedValue> fixed_values;
 };
 

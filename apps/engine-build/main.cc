@@ -15,7 +15,6 @@ constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 struct Flags {
   std::string model, target = "auto", batches;
   std::vector<std::string> shapes;
-  std::vector<std::string> shape_values;
   bool fp32 = false, fp16 = false, bf16 = false, no_verify = false;
   kiln::BuildOptions options;
 };
@@ -38,11 +37,10 @@ void describe(CLI::App& app, Flags& flags) {
   max_batch->check(CLI::Range(int64_t{1}, int64_t{1} << 20));
   app.add_option("--batches", flags.batches, "These buckets instead, such as 1,8,48")
       ->excludes(max_batch);
-  app.add_option("--shapes", flags.shapes,
-                 "Extents of inputs, B marking the batch: ids:Bx128,mask:Bx128. Several named sets: "
-                 "short=ids:Bx32 long=ids:Bx512");
-  app.add_option("--shape-values", flags.shape_values,
-                 "An .npz with the values of inputs that shapes depend on; NAME=FILE for a named set");
+  app.add_option(
+      "--shapes", flags.shapes,
+      "Extents of inputs, B marking the batch: ids:Bx128,mask:Bx128. Several named sets: "
+      "short=ids:Bx32 long=ids:Bx512");
   app.add_option("--timing-cache", o.timing_cache, "Measured tactics, read and written back");
   app.add_option("--report", o.report, "Write the report as JSON");
   app.add_option("--verify-data", o.verify_data, "Verify with these inputs too: .npz or a folder");
@@ -71,16 +69,9 @@ kiln::Result<> complete(Flags& flags) {
   for (const std::string& text : flags.shapes) {
     KILN_ASSIGN_OR_RETURN(auto set, kiln::parse_shapes(text));
     if (!o.shape_sets.emplace(set.name, std::move(set.shapes)).second) {
-      return kiln::Error{kiln::ErrorCode::kInvalidArgument,
-                         "--shapes: found the set '" + set.name + "' twice, expected one name each"};
+      return kiln::Error{kiln::ErrorCode::kInvalidArgument, "--shapes: found the set '" + set.name +
+                                                                "' twice, expected one name each"};
     }
-  }
-  for (const std::string& text : flags.shape_values) {
-    const size_t equals = text.find('=');
-    const bool named = equals != std::string::npos;
-    const std::string set = named ? text.substr(0, equals) : "";
-    KILN_ASSIGN_OR_RETURN(o.fixed_values[set],
-                          kiln::read_fixed_values(named ? text.substr(equals + 1) : text));
   }
   return kiln::Ok();
 }

@@ -17,11 +17,16 @@ class Resolver {
 
   BufferRef ref(LocalBuffer buffer) const {
     switch (buffer.kind) {
-      case LocalBuffer::Kind::kInput: return placed_.inputs[buffer.index];
-      case LocalBuffer::Kind::kOutput: return placed_.outputs[buffer.index];
-      case LocalBuffer::Kind::kTemporary: return placed_.temporaries[buffer.index];
-      case LocalBuffer::Kind::kConstant: return placed_.constants[buffer.index];
-      case LocalBuffer::Kind::kNone: break;
+      case LocalBuffer::Kind::kInput:
+        return placed_.inputs[buffer.index];
+      case LocalBuffer::Kind::kOutput:
+        return placed_.outputs[buffer.index];
+      case LocalBuffer::Kind::kTemporary:
+        return placed_.temporaries[buffer.index];
+      case LocalBuffer::Kind::kConstant:
+        return placed_.constants[buffer.index];
+      case LocalBuffer::Kind::kNone:
+        break;
     }
     return {};
   }
@@ -41,10 +46,14 @@ class Resolver {
  private:
   TensorType type(LocalBuffer buffer) const {
     switch (buffer.kind) {
-      case LocalBuffer::Kind::kInput: return graph_.type(node_.inputs[buffer.index]);
-      case LocalBuffer::Kind::kOutput: return graph_.type(node_.outputs[buffer.index]);
-      case LocalBuffer::Kind::kConstant: return region_.lowered.constants[buffer.index].type;
-      default: return region_.lowered.temporaries[buffer.index];
+      case LocalBuffer::Kind::kInput:
+        return graph_.type(node_.inputs[buffer.index]);
+      case LocalBuffer::Kind::kOutput:
+        return graph_.type(node_.outputs[buffer.index]);
+      case LocalBuffer::Kind::kConstant:
+        return region_.lowered.constants[buffer.index].type;
+      default:
+        return region_.lowered.temporaries[buffer.index];
     }
   }
 
@@ -104,8 +113,8 @@ report::Memory PlanBuilder::add_point(const Schedule& schedule) {
     point.inputs.push_back(value.type);
     const auto axis = schedule.point.batch_axes.find(value.name);
     if (first) {
-      plan_.inputs.push_back({value.name, axis == schedule.point.batch_axes.end() ? -1
-                                                                                  : axis->second});
+      plan_.inputs.push_back(
+          {value.name, axis == schedule.point.batch_axes.end() ? -1 : axis->second});
     }
     const auto fixed = schedule.point.fixed_values.find(value.name);
     if (fixed != schedule.point.fixed_values.end()) {

@@ -123,8 +123,7 @@ class Placer {
       temporaries.push_back(add_lifetime(region.name + " (temporary)", {bytes, step, step, {}}));
     }
     const uint64_t workspace = workspace_bytes(region.lowered);
-    temporaries.push_back(
-        add_lifetime(region.name + " (workspace)", {workspace, step, step, {}}));
+    temporaries.push_back(add_lifetime(region.name + " (workspace)", {workspace, step, step, {}}));
     memory_.workspace_bytes = std::max(memory_.workspace_bytes, workspace);
   }
 

@@ -17,8 +17,8 @@ struct PlacedRegion {
 };
 
 struct Placed {
-  std::vector<PlacedRegion> regions;       // as Schedule::regions; empty for aliases
-  std::vector<plan::Copy> final_copies;    // outputs that no region writes directly
+  std::vector<PlacedRegion> regions;     // as Schedule::regions; empty for aliases
+  std::vector<plan::Copy> final_copies;  // outputs that no region writes directly
   report::Memory memory;
 };
 

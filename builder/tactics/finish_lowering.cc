@@ -40,8 +40,7 @@ Result<> finish(const TacticQuery& query, Lowered& lowered, HostCall& call) {
     inputs.push_back({type_of(query, lowered, buffer), constant_of(query, lowered, buffer)});
   }
   const auto outputs = types_of(query, lowered, call.outputs);
-  KILN_ASSIGN_OR_RETURN(const auto kernel,
-                        host_kernels().prepare(call.operation, inputs, outputs));
+  KILN_ASSIGN_OR_RETURN(const auto kernel, host_kernels().prepare(call.operation, inputs, outputs));
   call.workspace_bytes = kernel->workspace_bytes();
   find_in_place(call, *kernel, lowered);
   return Ok();
@@ -61,10 +60,14 @@ Result<> finish(const TacticQuery& query, Lowered& lowered, HostPluginCall& call
 
 const TensorType& type_of(const TacticQuery& query, const Lowered& lowered, LocalBuffer buffer) {
   switch (buffer.kind) {
-    case LocalBuffer::Kind::kInput: return query.inputs[buffer.index];
-    case LocalBuffer::Kind::kOutput: return query.outputs[buffer.index];
-    case LocalBuffer::Kind::kConstant: return lowered.constants[buffer.index].type;
-    default: return lowered.temporaries[buffer.index];
+    case LocalBuffer::Kind::kInput:
+      return query.inputs[buffer.index];
+    case LocalBuffer::Kind::kOutput:
+      return query.outputs[buffer.index];
+    case LocalBuffer::Kind::kConstant:
+      return lowered.constants[buffer.index].type;
+    default:
+      return lowered.temporaries[buffer.index];
   }
 }
 

@@ -2,8 +2,8 @@
 
 #include <algorithm>
 #include <chrono>
-#include <functional>
 #include <cstring>
+#include <functional>
 
 #include "builder/emit/emit_plan.h"
 #include "builder/verify/compare.h"

@@ -149,9 +149,8 @@ Result<> NodeLowering::lower_loop(const ir::Loop& op, std::span<const LocalBuffe
   for (ValueId id : body.outputs()) results.push_back(temporary(body.type(id)));
   KILN_RETURN_IF_ERROR(lower_body(body, arguments, results));
   for (size_t i = 0; i < scan_count; ++i) {
-    add(HostCall{{"write_row", {}},
-                 {results[1 + carried + i], repeat.iteration},
-                 {outputs[carried + i]}});
+    add(HostCall{
+        {"write_row", {}}, {results[1 + carried + i], repeat.iteration}, {outputs[carried + i]}});
   }
   for (size_t i = 0; i < carried + 1; ++i) add(LocalCopy{results[i], arguments[i + 1]});
   std::get<LocalRepeat>(lowered_.steps[at]).body_steps =

@@ -166,7 +166,8 @@ class Selector {
 
   static std::string slower_by(double us, double best_us) {
     char text[64];
-    if (us <= best_us * (1 + kNoise)) return "as fast within the noise; the chosen one is preferred";
+    if (us <= best_us * (1 + kNoise))
+      return "as fast within the noise; the chosen one is preferred";
     std::snprintf(text, sizeof text, "%.2f times slower", us / std::max(best_us, 1e-9));
     return text;
   }

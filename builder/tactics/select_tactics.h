@@ -22,9 +22,9 @@ struct SelectionContext {
 };
 
 struct Selection {
-  Lowered lowered;       // of the winner, finished
-  std::string winner;    // as in SelectionContext::banned
-  report::Region record; // candidates, refusals, chosen, work; names are the caller's to fill in
+  Lowered lowered;        // of the winner, finished
+  std::string winner;     // as in SelectionContext::banned
+  report::Region record;  // candidates, refusals, chosen, work; names are the caller's to fill in
 };
 
 // kVerification: no candidate is right; the message lists what each did. Candidates within the

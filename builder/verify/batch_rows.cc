@@ -12,7 +12,8 @@ struct Runs {
 
 Runs runs_of(const TensorType& type, int axis) {
   Runs runs;
-  for (int i = 0; i < axis; ++i) runs.outer *= static_cast<size_t>(type.shape[static_cast<size_t>(i)]);
+  for (int i = 0; i < axis; ++i)
+    runs.outer *= static_cast<size_t>(type.shape[static_cast<size_t>(i)]);
   runs.inner = runs.outer == 0 ? 0 : static_cast<size_t>(type.bytes()) / runs.outer;
   return runs;
 }

@@ -102,9 +102,8 @@ Comparison compare(const TensorType& type, const std::byte* got, const std::byte
                    const AccuracyPolicy& policy) {
   Comparison result;
   const auto count = static_cast<size_t>(type.elements());
-  const size_t row_length = type.shape.empty() || count == 0
-                                ? count
-                                : static_cast<size_t>(type.shape.back());
+  const size_t row_length =
+      type.shape.empty() || count == 0 ? count : static_cast<size_t>(type.shape.back());
   if (count == 0) return result;
   const auto a = to_f64(type, got), b = to_f64(type, want);
   double worst = 0;

@@ -75,8 +75,8 @@ Result<std::string> region_error(const Schedule& schedule, const ScheduledRegion
                         run_reference(*std::get<ir::Region>(node.op).body, inputs));
   for (size_t i = 0; i < want.size(); ++i) {
     const HostTensor& got = values.at(node.outputs[i]);
-    const Comparison result = compare(got.type, got.bytes.data(), want[i].bytes.data(),
-                                      accuracy_for(got.type.dtype));
+    const Comparison result =
+        compare(got.type, got.bytes.data(), want[i].bytes.data(), accuracy_for(got.type.dtype));
     if (!result.passed) return result.worst;
   }
   return std::string();
@@ -97,11 +97,12 @@ Result<Fault> locate_fault(const Schedule& schedule, std::span<const HostTensor>
   for (size_t i = 0; i < want.size(); ++i) {
     const HostTensor& got = values.at(all.graph.outputs()[i]);
     if (got.type != want[i].type) continue;
-    const Comparison result = compare(got.type, got.bytes.data(), want[i].bytes.data(),
-                                      accuracy_for(got.type.dtype));
+    const Comparison result =
+        compare(got.type, got.bytes.data(), want[i].bytes.data(), accuracy_for(got.type.dtype));
     if (!result.passed) {
-      return Fault{std::nullopt, "every region agrees with its own body, so a pass changed the "
-                                 "model's meaning; find it with --disable-pass and --stop-after"};
+      return Fault{std::nullopt,
+                   "every region agrees with its own body, so a pass changed the "
+                   "model's meaning; find it with --disable-pass and --stop-after"};
     }
   }
   return Fault{std::nullopt, "every region is right alone, so buffers of the plan overlap"};

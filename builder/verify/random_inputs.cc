@@ -33,8 +33,8 @@ int64_t smallest_bound(const Graph& graph, ValueId value, std::set<ValueId>& see
       bound = std::min(bound, shape[static_cast<size_t>(gather->axis)]);
     } else if (const auto* region = std::get_if<ir::Region>(&node.op)) {
       std::set<ValueId> inside;
-      bound = std::min(bound, smallest_bound(*region->body, region->body->inputs()[use.slot],
-                                             inside));
+      bound =
+          std::min(bound, smallest_bound(*region->body, region->body->inputs()[use.slot], inside));
     }
     if (!passes_values_on(node.op) || (gather && use.slot == 1)) continue;
     bound = std::min(bound, smallest_bound(graph, node.outputs[0], seen));

@@ -79,16 +79,15 @@ Result<> check_row(const HostTensor& got, const HostTensor& want, const EngineAc
   KILN_ASSIGN_OR_RETURN(const HostTensor wanted, converted(want, got.type.dtype));
   const bool is_integer = !is_float(got.type.dtype);
   const Comparison result =
-      compare(got.type, got.bytes.data(), wanted.bytes.data(),
-              accuracy_for(got.type.dtype));
+      compare(got.type, got.bytes.data(), wanted.bytes.data(), accuracy_for(got.type.dtype));
   const double cosine = is_integer ? 1 : row_cosine(got, wanted);
   check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
   check.max_rel_error = std::max(check.max_rel_error, result.max_rel_error);
   check.min_cosine = std::min(check.min_cosine, cosine);
   ++check.rows;
   // Narrow precisions may pick another class where two are nearly equal: integers do not fail them.
-  const bool passed = accuracy.min_cosine > 0 ? is_integer || cosine >= accuracy.min_cosine
-                                              : result.passed;
+  const bool passed =
+      accuracy.min_cosine > 0 ? is_integer || cosine >= accuracy.min_cosine : result.passed;
   if (passed || !check.passed) return Ok();
   check.passed = false;
   check.detail = label + ": " + result.worst;
@@ -182,9 +181,8 @@ Result<PointVerdict> EngineVerifier::verify_rows(const ShapePoint& point) {
       for (int64_t n = 0; n < (axis < 0 ? 1 : point.batch); ++n) {
         const HostTensor& row = rows.inputs[static_cast<size_t>(row_at(n))][i];
         const bool poison = axis >= 0 && n == poisoned && is_float(row.type.dtype);
-        KILN_ASSIGN_OR_RETURN(parts.emplace_back(),
-                              converted(poison ? filled_with_nan(row) : row,
-                                        info->inputs[i].type.dtype));
+        KILN_ASSIGN_OR_RETURN(parts.emplace_back(), converted(poison ? filled_with_nan(row) : row,
+                                                              info->inputs[i].type.dtype));
       }
       inputs.push_back(axis < 0 ? parts.front() : stack_rows(parts, axis));
     }
@@ -194,8 +192,8 @@ Result<PointVerdict> EngineVerifier::verify_rows(const ShapePoint& point) {
       for (int64_t n = 0; n < (axis < 0 ? 1 : point.batch); ++n) {
         if (n == poisoned) continue;
         const HostTensor got = axis < 0 ? outputs[i] : take_row(outputs[i], axis, n, point.batch);
-        const std::string label = "output '" + info->outputs[i].name + "', row " +
-                                  std::to_string(n);
+        const std::string label =
+            "output '" + info->outputs[i].name + "', row " + std::to_string(n);
         KILN_RETURN_IF_ERROR(check_row(got, rows.outputs[static_cast<size_t>(row_at(n))][i],
                                        accuracy_, label, check));
       }
@@ -236,8 +234,7 @@ Result<PointVerdict> EngineVerifier::verify_data(const ShapePoint& point, const 
   KILN_ASSIGN_OR_RETURN(const auto want, run_reference(graph, tensors));
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(),
-                          converted(tensors[i], info->inputs[i].type.dtype));
+    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), converted(tensors[i], info->inputs[i].type.dtype));
   }
   KILN_ASSIGN_OR_RETURN(const auto got, run_engine(engine_, *info, inputs));
   report::Verification check{name, 0, 0, 0, 1, true, ""};

@@ -37,8 +37,8 @@ class EngineVerifier {
       : engine_(engine), import_(std::move(import)), accuracy_(accuracy) {}
 
   // Where rows are independent (`batch_padding` in the engine's info): rows that the reference ran
-  // alone, in several orders and in the company of NaN, must come out alike. Otherwise the reference
-  // runs the whole point.
+  // alone, in several orders and in the company of NaN, must come out alike. Otherwise the
+  // reference runs the whole point.
   Result<PointVerdict> verify(const ShapePoint& point);
 
   // The user's own inputs: all rows of `tensors`, which has the extents of some batch.

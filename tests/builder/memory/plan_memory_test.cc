@@ -55,8 +55,8 @@ TEST(PlanMemory, InPlaceTakesOne) {
 
 TEST(PlanMemory, SmallBuffersFillTheGapOfALargeOne) {
   // The large one dies before the small ones are born.
-  const std::vector<Lifetime> lives = {{4096, 0, 1, {}}, {256, 0, 9, {}}, {2048, 2, 9, {}},
-                                       {2048, 3, 9, {}}};
+  const std::vector<Lifetime> lives = {
+      {4096, 0, 1, {}}, {256, 0, 9, {}}, {2048, 2, 9, {}}, {2048, 3, 9, {}}};
   const Placement placement = plan_memory(lives);
   expect_sound(lives, placement);
   EXPECT_EQ(placement.arena_bytes, 4352u);

@@ -25,7 +25,9 @@ class FakeJudge : public Judge {
 };
 
 Timing right(double us) { return {.median_us = us, .spread_us = 0, .verified = true}; }
-Timing wrong() { return {.median_us = 0, .spread_us = 0, .verified = false, .error = "off by one"}; }
+Timing wrong() {
+  return {.median_us = 0, .spread_us = 0, .verified = false, .error = "off by one"};
+}
 
 // Tactics "bf16" and "f16" are casts to that type, so that the fake judge can tell them apart.
 Result<Lowered> lower_cast(const TacticQuery&, const Tactic& tactic) {
@@ -33,9 +35,8 @@ Result<Lowered> lower_cast(const TacticQuery&, const Tactic& tactic) {
   Operation cast{"cast", {}};
   cast.set("to", tactic.key).set("saturate", int64_t{1});
   lowered.temporaries.push_back({*parse_dtype(tactic.key), {8}});
-  lowered.steps.emplace_back(HostCall{cast,
-                                      {{LocalBuffer::Kind::kInput, 0}},
-                                      {{LocalBuffer::Kind::kTemporary, 0}}});
+  lowered.steps.emplace_back(
+      HostCall{cast, {{LocalBuffer::Kind::kInput, 0}}, {{LocalBuffer::Kind::kTemporary, 0}}});
   return lowered;
 }
 
@@ -44,8 +45,8 @@ constexpr TacticProvider kFirst = {
     [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"bf16"}, {"f16"}}; },
     lower_cast};
 constexpr TacticProvider kSecond = {
-    "second", 1,
-    [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"f64"}}; }, lower_cast};
+    "second", 1, [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"f64"}}; },
+    lower_cast};
 constexpr TacticProvider kNone = {
     "none", 1,
     [](const TacticQuery&, std::string& refusal) -> std::vector<Tactic> {
