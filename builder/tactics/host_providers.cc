@@ -1,6 +1,7 @@
 // The host target's tactic providers: oneDNN, loop kernels, grouped plain kernels, plain kernels.
 #include "builder/tactics/decompose_attention.h"
 #include "builder/tactics/lower_grouped.h"
+#include "builder/tactics/onednn_epilogue.h"
 #include "builder/tactics/tactic.h"
 
 namespace kiln {
@@ -12,12 +13,13 @@ bool is_anchored(Kind kind) {
   return kind == Kind::kContraction || kind == Kind::kConvolution || kind == Kind::kAttention;
 }
 
-std::string onednn_name(const ir::Op& op) {
-  const std::string name = ir::operation_of(op)->name;
-  const bool covered = std::holds_alternative<ir::MatMul>(op) ||
-                       std::holds_alternative<ir::Conv>(op) ||
-                       std::holds_alternative<ir::ConvTranspose>(op);
-  return covered ? "onednn." + name : name;
+Operation onednn_operation(const ir::Node& node, Operation plain) {
+  const bool is_conv = std::holds_alternative<ir::Conv>(node.op) ||
+                       std::holds_alternative<ir::ConvTranspose>(node.op);
+  if (!is_conv && !std::holds_alternative<ir::MatMul>(node.op)) return plain;
+  plain.name = "onednn." + plain.name;
+  if (node.inputs.size() == 3) plain.set("post_ops", std::vector<std::string>{"bias"});
+  return plain;
 }
 
 std::vector<Tactic> onednn_candidates(const TacticQuery& query, std::string& refusal) {
@@ -26,13 +28,17 @@ std::vector<Tactic> onednn_candidates(const TacticQuery& query, std::string& ref
     return {};
   }
   if (query.region.kind == Kind::kAttention) return {{"decomposed"}};
-  return {{"grouped"}};
+  std::vector<Tactic> tactics;
+  if (fuse_onednn_epilogue(*query.region.body).ok()) tactics.push_back({"fused"});
+  tactics.push_back({"grouped"});
+  return tactics;
 }
 
 Result<Lowered> onednn_lower(const TacticQuery& query, const Tactic& tactic) {
-  if (tactic.key == "grouped") return lower_grouped(*query.region.body, onednn_name);
+  if (tactic.key == "fused") return fuse_onednn_epilogue(*query.region.body);
+  if (tactic.key == "grouped") return lower_grouped(*query.region.body, onednn_operation);
   KILN_ASSIGN_OR_RETURN(const ir::Graph body, decompose_attention(*query.region.body));
-  return lower_grouped(body, onednn_name);
+  return lower_grouped(body, onednn_operation);
 }
 
 std::vector<Tactic> loop_candidates(const TacticQuery& query, std::string& refusal) {

@@ -90,7 +90,7 @@ Result<> NodeLowering::lower_node(const Graph& body, const ir::Node& node, Bindi
   }
   auto operation = ir::operation_of(node.op);
   if (!operation) return Error{ErrorCode::kInternal, "an operation has no host kernel"};
-  if (rename_) operation->name = rename_(node.op);
+  if (rename_) operation = rename_(node, std::move(*operation));
   add(HostCall{std::move(*operation), std::move(inputs), std::move(outputs)});
   return Ok();
 }

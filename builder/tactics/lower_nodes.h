@@ -16,9 +16,9 @@ class NodeLowering {
  public:
   using Bindings = std::map<ir::ValueId, LocalBuffer>;
 
-  // Chooses another kernel for an operation ("onednn.matmul" for "matmul"); the name given back is
-  // used with the same attributes. Null: plain kernels.
-  using Rename = std::string (*)(const ir::Op& op);
+  // Chooses another kernel for a node ("onednn.matmul" for "matmul"), which takes the same inputs.
+  // Null: plain kernels.
+  using Rename = Operation (*)(const ir::Node& node, Operation plain);
   explicit NodeLowering(Rename rename = nullptr) : rename_(rename) {}
 
   // Binds the graph's inputs to the region's inputs, its outputs to the region's outputs, lowers
