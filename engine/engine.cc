@@ -4,6 +4,7 @@
 #include "engine/load/loaded_engine.h"
 #include "engine/request/choose_point.h"
 #include "engine/request/match_tensors.h"
+#include "formats/engine_file/read_engine.h"
 
 namespace kiln {
 
@@ -30,24 +31,38 @@ struct Engine::State {
 
 Engine::Engine(std::shared_ptr<const State> state) : state_(std::move(state)) {}
 
-Result<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options) {
+Result<Engine> Engine::from_plan(plan::Plan plan, const std::string& name,
+                                 const LoadOptions& options) {
   if (options.contexts < 0) {
     return Error{
         ErrorCode::kInvalidArgument,
         "LoadOptions::contexts is " + std::to_string(options.contexts) + ", expected 0 or more"};
   }
-  KILN_ASSIGN_OR_RETURN(auto engine, load_engine(path, options));
+  KILN_ASSIGN_OR_RETURN(auto engine, load_engine(std::move(plan), name, options));
   std::vector<Context> contexts;
   for (int i = 0; i < options.contexts; ++i) {
     auto context = Context::create(*engine);
     if (!context) {
-      return std::move(context).error().context("engine '" + path.string() + "': context " +
+      return std::move(context).error().context("engine '" + name + "': context " +
                                                 std::to_string(i));
     }
     contexts.push_back(*std::move(context));
   }
   return Engine(
       std::shared_ptr<const State>(new State{std::move(engine), ContextPool(std::move(contexts))}));
+}
+
+Result<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions& options) {
+  KILN_ASSIGN_OR_RETURN(plan::Plan plan,
+                        read_engine(path, {.check_weights = options.check_weights}));
+  return from_plan(std::move(plan), path.string(), options);
+}
+
+Result<Engine> Engine::load_bytes(SharedBytes file, const LoadOptions& options) {
+  constexpr const char* kName = "in memory";
+  KILN_ASSIGN_OR_RETURN(plan::Plan plan,
+                        parse_engine(file, kName, {.check_weights = options.check_weights}));
+  return from_plan(std::move(plan), kName, options);
 }
 
 const EngineInfo& Engine::info() const { return state_->engine->info; }

@@ -19,6 +19,10 @@
 
 namespace kiln {
 
+namespace plan {
+struct Plan;
+}
+
 struct LoadOptions {
   // Contexts made at load for infer(); each owns an arena for the largest shape point.
   int contexts = 1;
@@ -49,12 +53,12 @@ struct ShapePointInfo {
 struct EngineInfo {
   std::string kiln_version, target, device, precision, model_name;
   bool verified = false;
-  bool batch_padding = false;          // requests between buckets are padded
-  std::string batch_padding_reason;    // why not, when false
+  bool batch_padding = false;        // requests between buckets are padded
+  std::string batch_padding_reason;  // why not, when false
   std::vector<ShapePointInfo> points;
   uint64_t weights_bytes = 0;
-  uint64_t context_bytes = 0;          // memory of one context
-  std::string report_json;             // the build's report
+  uint64_t context_bytes = 0;  // memory of one context
+  std::string report_json;     // the build's report
 };
 
 // One caller's mutable state: the arena. Not thread-safe; make one for each thread or stream.
@@ -104,6 +108,8 @@ class Engine {
  private:
   struct State;
   explicit Engine(std::shared_ptr<const State> state);
+  static Result<Engine> from_plan(plan::Plan plan, const std::string& name,
+                                  const LoadOptions& options);
   std::shared_ptr<const State> state_;
 };
 

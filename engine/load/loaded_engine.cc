@@ -4,7 +4,6 @@
 
 #include "engine/load/check_origin.h"
 #include "engine/load/engine_info.h"
-#include "formats/engine_file/read_engine.h"
 
 namespace kiln {
 namespace {
@@ -47,12 +46,12 @@ Result<> prepare(LoadedEngine& engine, const LoadOptions& options) {
 
 }  // namespace
 
-Result<std::shared_ptr<const LoadedEngine>> load_engine(const std::filesystem::path& path,
+Result<std::shared_ptr<const LoadedEngine>> load_engine(plan::Plan plan, std::string_view name,
                                                         const LoadOptions& options) {
   auto engine = std::make_shared<LoadedEngine>();
-  KILN_ASSIGN_OR_RETURN(engine->plan, read_engine(path, {.check_weights = options.check_weights}));
+  engine->plan = std::move(plan);
   auto prepared = prepare(*engine, options);
-  if (!prepared) return std::move(prepared).error().context("engine '" + path.string() + "'");
+  if (!prepared) return std::move(prepared).error().context("engine '" + std::string(name) + "'");
   return std::shared_ptr<const LoadedEngine>(std::move(engine));
 }
 

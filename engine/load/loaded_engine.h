@@ -1,7 +1,7 @@
 // LoadedEngine: everything that the threads running one engine share.
 #pragma once
-#include <filesystem>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "engine/engine.h"
@@ -24,8 +24,8 @@ struct LoadedEngine {
   LoadedEngine& operator=(const LoadedEngine&) = delete;
 };
 
-// Errors name the file; kinds as for Engine::load.
-Result<std::shared_ptr<const LoadedEngine>> load_engine(const std::filesystem::path& path,
+// `name` stands for the file in messages; errors are those of Engine::load.
+Result<std::shared_ptr<const LoadedEngine>> load_engine(plan::Plan plan, std::string_view name,
                                                         const LoadOptions& options);
 
 }  // namespace kiln
