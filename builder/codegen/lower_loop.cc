@@ -709,6 +709,19 @@ Result<loop::LoopKernel> lower_over(const ir::Graph& body, IterationSpace space,
   return refuse("its reshapes cut the dims too often");
 }
 
+// Keeps index arithmetic far from overflow.
+Result<> check_sizes(const ir::Graph& body) {
+  constexpr int64_t kMaxElements = int64_t{1} << 50;
+  for (uint32_t i = 0; i < body.value_count(); ++i) {
+    const ir::Value& value = body.value(ir::ValueId{i});
+    const auto count = checked_element_count(value.type.shape);
+    if (!count || *count > kMaxElements) {
+      return refuse("'" + value.name + "' is " + to_string(value.type) + ", too large for a loop");
+    }
+  }
+  return Ok();
+}
+
 }  // namespace
 }  // namespace kiln::codegen
 
@@ -717,6 +730,7 @@ namespace kiln {
 Result<loop::LoopKernel> lower_to_loop(const ir::Graph& body) {
   using namespace codegen;
   if (body.outputs().empty()) return refuse("the body has no output");
+  KILN_RETURN_IF_ERROR(check_sizes(body));
   const std::vector<size_t> order = by_size(body);
   const ir::ValueId largest = body.outputs()[order[0]];
   const IterationSpace space = initial_space(body, largest);

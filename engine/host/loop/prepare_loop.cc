@@ -37,13 +37,17 @@ int parts_of(const Program& program) {
 }
 
 // Output 0 may lie in an input's memory if each element is read where it is written, in the same
-// block, and is not itself the value of another store that might come later.
+// block, and is not itself the value of another store that might come later. Between reductions
+// rows are read again, which must not be after an early output overwrote them.
 bool may_overwrite(const loop::LoopKernel& kernel, uint32_t input) {
   const auto first_output = std::ranges::find_if(kernel.buffers, &loop::Buffer::output);
   if (first_output == kernel.buffers.end() || input >= kernel.buffers.size()) return false;
   const loop::Buffer& from = kernel.buffers[input];
   if (from.output || bits_of(from.dtype) != bits_of(first_output->dtype)) return false;
   if (from.elements != first_output->elements || bits_of(from.dtype) < 8) return false;
+  const bool reduces = std::ranges::any_of(
+      kernel.exprs, [](const Expr& e) { return e.kind == Expr::Kind::kReduce; });
+  if (reduces && std::next(first_output) != kernel.buffers.end()) return false;
   const auto output = static_cast<uint32_t>(first_output - kernel.buffers.begin());
   const auto is_store = [&](const Expr& e) {
     return e.kind == Expr::Kind::kStore && e.buffer == output;

@@ -145,6 +145,17 @@ TEST(LoopInterpreter, OutputMayLieInTheInput) {
   }
 }
 
+TEST(LoopInterpreter, InPlaceIsRefusedWhereRowsAreReadAgain) {
+  LoopKernel kernel = softmax(2, 9000);
+  kernel.buffers.push_back(kernel.buffers.back());
+  kernel.exprs.push_back(store(2, 5, kernel.exprs.back().map));
+  kernel.exprs[6].args = {0};  // the first output is there before the last row is read
+  const TensorType type = f32({2, 9000});
+  const auto made = prepare_loop_kernel(kernel, std::vector{type}, std::vector{type, type});
+  ASSERT_TRUE(made.ok()) << made.error().message;
+  EXPECT_FALSE((*made)->in_place(0));
+}
+
 TEST(LoopInterpreter, InPlaceIsRefusedWhereElementsMove) {
   LoopKernel transpose;
   transpose.dims = {{3, false}, {3, false}};
