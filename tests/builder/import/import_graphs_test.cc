@@ -48,7 +48,10 @@ TEST(ImportGraphs, AFixedInputStaysAnInput) {
   const auto m = model({value("x", DType::kF32, {2}), value("shape", DType::kI64, {1})},
                        {node("e", "Expand", {"x", "shape"}, {"y"})}, {"y"});
   BuildOptions options;
-  FixedValue two{{DType::kI64, {1}}, std::vector<std::byte>(8)};
+  FixedValue two;
+  two.type.dtype = DType::kI64;
+  two.type.shape = {1};
+  two.bytes.resize(8);
   two.bytes[0] = std::byte{2};
   options.fixed_values[""]["shape"] = two;
   const ir::Graph graph = import(m, options);

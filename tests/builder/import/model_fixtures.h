@@ -44,9 +44,9 @@ inline onnx::ValueInfo value(std::string name, DType dtype, std::initializer_lis
 
 template <class T>
 onnx::Tensor tensor(std::string name, DType dtype, Shape shape, const std::vector<T>& values) {
-  auto bytes = std::make_shared<std::vector<std::byte>>(values.size() * sizeof(T));
-  if (!values.empty()) std::memcpy(bytes->data(), values.data(), bytes->size());
-  return {std::move(name), {dtype, std::move(shape)}, {bytes, bytes->data(), bytes->size()}};
+  std::vector<std::byte> bytes(values.size() * sizeof(T));
+  if (!values.empty()) std::memcpy(bytes.data(), values.data(), bytes.size());
+  return {std::move(name), {dtype, std::move(shape)}, SharedBytes::take(std::move(bytes))};
 }
 
 inline onnx::Model model(std::vector<onnx::ValueInfo> inputs, std::vector<onnx::Node> nodes,
