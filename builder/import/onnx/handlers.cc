@@ -1,6 +1,9 @@
 #include "builder/import/onnx/handlers.h"
 
+#include <algorithm>
+
 #include "builder/import/onnx/importer.h"
+#include "builder/import/onnx/operator_list.h"
 
 namespace kiln::onnx_import {
 namespace {
@@ -23,6 +26,21 @@ const Handler* find_handler(std::string_view domain, std::string_view op_type) {
     }
   }
   return nullptr;
+}
+
+std::vector<std::string> handled_operators() {
+  std::vector<std::string> names;
+  for (const Family family : kFamilies) {
+    for (const Handler& handler : family()) {
+      const std::string domain(handler.domain);
+      names.push_back((domain.empty() ? "" : domain + ".") + std::string(handler.op_type));
+    }
+  }
+  for (const auto& family : {control_flow_handlers(), sequence_handlers()}) {
+    for (const BindingHandler& handler : family) names.emplace_back(handler.op_type);
+  }
+  std::sort(names.begin(), names.end());
+  return names;
 }
 
 const BindingHandler* find_binding_handler(std::string_view domain, std::string_view op_type) {
