@@ -84,7 +84,7 @@ TEST_P(TinyModels, AgreeWithOnnxRuntime) {
   const auto valid = imported->graph.verify();
   ASSERT_TRUE(valid.ok()) << valid.error().message;
   std::vector<HostTensor> arguments;
-  for (ValueId id : imported->graph.inputs()) {
+  for (ir::ValueId id : imported->graph.inputs()) {
     arguments.push_back(inputs.at(imported->graph.value(id).name));
   }
   const auto found = run_reference(imported->graph, arguments);
