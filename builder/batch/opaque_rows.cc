@@ -71,8 +71,9 @@ Result gather_nd(const ir::Graph& graph, const ir::Node& node, std::span<const R
                  int64_t batch) {
   const ir::Value& indices = graph.value(node.inputs[1]);
   const Shape& shape = indices.type.shape;
-  if (!inputs[0] || inputs[0]->per_row != 1 || inputs[1] || !indices.constant ||
-      indices.type.dtype != DType::kI64 || shape.empty() || inputs[0]->axis >= shape.back()) {
+  if (!inputs[0] || inputs[0]->per_row != 1 || inputs[0]->outer != 1 || inputs[1] ||
+      !indices.constant || indices.type.dtype != DType::kI64 || shape.empty() ||
+      inputs[0]->axis >= shape.back()) {
     return std::nullopt;
   }
   const auto width = static_cast<size_t>(shape.back());
@@ -107,7 +108,7 @@ std::optional<std::vector<Rows>> opaque_rows(const ir::Graph& graph, const ir::N
     return operation.get_int("layout", 0) == 0 ? recurrent(graph, node, inputs, batch)
                                                : std::nullopt;
   }
-  if (!inputs[0]) return std::nullopt;
+  if (!inputs[0] || inputs[0]->outer != 1) return std::nullopt;
   if (contains(kAlongAxis, name) && others_without_rows(inputs)) {
     return along_axis(graph, node, operation, *inputs[0]);
   }

@@ -9,10 +9,12 @@
 
 namespace kiln {
 
-// Along `axis`, which is batch * per_row long, each row has `per_row` consecutive entries.
+// Along `axis`, entry (o * batch + r) * per_row + i belongs to row r: `outer` other things come
+// before the rows, and each row has `per_row` consecutive entries.
 struct RowAxis {
   int64_t axis = 0;
   int64_t per_row = 1;
+  int64_t outer = 1;
   friend bool operator==(const RowAxis&, const RowAxis&) = default;
 };
 
@@ -28,6 +30,10 @@ std::optional<RowAxis> reshape_rows(RowAxis rows, const Shape& from, const Shape
 // equal.
 bool same_for_every_row(const ir::Graph& graph, ir::ValueId value, RowAxis rows, int64_t rank,
                         int64_t batch);
+
+// The rows of a gather from the axis that holds them, with constant indices: each row must read
+// its own entries only, and the same ones relative to its first.
+std::optional<RowAxis> gathered_rows(const ir::Value& indices, RowAxis rows, int64_t batch);
 
 // The rows of each output of an opaque operation; nullopt when it may mix them.
 std::optional<std::vector<Rows>> opaque_rows(const ir::Graph& graph, const ir::Node& node,

@@ -31,6 +31,9 @@ class Analysis {
     RowIndependence result{true, "", {}};
     for (size_t i = 0; i < graph_.outputs().size(); ++i) {
       const Rows rows = rows_of(graph_.outputs()[i]);
+      if (rows && rows->outer != 1) {
+        return {false, "output '" + graph_.output_name(i) + "' does not keep rows together", {}};
+      }
       result.output_axes.push_back(rows ? static_cast<int>(rows->axis) : -1);
     }
     return result;
@@ -53,6 +56,7 @@ class Analysis {
   }
 
   static Outputs one(RowAxis rows) { return std::vector<Rows>{rows}; }
+  static RowAxis moved(RowAxis rows, int64_t axis) { return {axis, rows.per_row, rows.outer}; }
 
   // Inputs aligned from the right, as numpy broadcasts them.
   Outputs aligned(const ir::Node& node, std::span<const Rows> inputs, int64_t out_rank,
@@ -60,7 +64,8 @@ class Analysis {
     Rows found;
     for (size_t i = 0; i < values.size(); ++i) {
       if (!inputs[i]) continue;
-      const RowAxis here{inputs[i]->axis + out_rank - rank(shape(values[i])), inputs[i]->per_row};
+      const RowAxis here{inputs[i]->axis + out_rank - rank(shape(values[i])), inputs[i]->per_row,
+                         inputs[i]->outer};
       if (found && *found != here) return std::nullopt;
       found = here;
     }
@@ -93,7 +98,7 @@ class Analysis {
   }
   Outputs follow(const ir::Transpose& op, const ir::Node&, std::span<const Rows> in) const {
     const auto at = std::find(op.perm.begin(), op.perm.end(), in[0]->axis);
-    return one({at - op.perm.begin(), in[0]->per_row});
+    return one(moved(*in[0], at - op.perm.begin()));
   }
   Outputs follow(const ir::Reshape& op, const ir::Node& node, std::span<const Rows> in) const {
     const auto rows = reshape_rows(*in[0], shape(node.inputs[0]), op.shape, batch_);
@@ -116,10 +121,13 @@ class Analysis {
   }
   Outputs follow(const ir::Gather& op, const ir::Node& node, std::span<const Rows> in) const {
     if (in[0] && in[1]) return std::nullopt;
-    if (in[1]) return one({op.axis + in[1]->axis, in[1]->per_row});
-    if (in[0]->axis == op.axis) return std::nullopt;
+    if (in[1]) return one(moved(*in[1], op.axis + in[1]->axis));
+    if (in[0]->axis == op.axis) {
+      const auto rows = gathered_rows(graph_.value(node.inputs[1]), *in[0], batch_);
+      return rows ? one(moved(*rows, op.axis + rows->axis)) : std::nullopt;
+    }
     const int64_t shift = in[0]->axis > op.axis ? rank(shape(node.inputs[1])) - 1 : 0;
-    return one({in[0]->axis + shift, in[0]->per_row});
+    return one(moved(*in[0], in[0]->axis + shift));
   }
   Outputs follow(const ir::MatMul& op, const ir::Node& node, std::span<const Rows> in) const {
     const int64_t out_rank = rank(shape(node.outputs[0]));
@@ -134,7 +142,7 @@ class Analysis {
     // The axis of a that is M, of b that is N; the other is summed over.
     const int64_t kept = (i == 0) == transposed ? last : last - 1;
     if (in[i]->axis != kept) return std::nullopt;
-    return one({i == 0 ? out_rank - 2 : out_rank - 1, in[i]->per_row});
+    return one(moved(*in[i], i == 0 ? out_rank - 2 : out_rank - 1));
   }
   Outputs follow_conv(std::span<const Rows> in) const {
     const bool others = std::any_of(in.begin() + 1, in.end(), [](const Rows& r) { return !!r; });

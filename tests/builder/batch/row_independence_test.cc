@@ -39,6 +39,42 @@ TEST(RowIndependence, FollowsRowsMergedWithTokens) {
   EXPECT_EQ(rows.output_axes, (std::vector<int>{0, -1}));
 }
 
+TEST(RowIndependence, FollowsRowsBehindTokens) {
+  const auto rows = analyze(R"(
+  %1 = reshape{shape=[4, 2, 3]}(%0) : f32[4x2x3] ; "a"
+  %2 = transpose{perm=[1, 0, 2]}(%1) : f32[2x4x3] ; "b"
+  %3 = reshape{shape=[8, 3]}(%2) : f32[8x3] ; "tokens first"
+  %4 = exp(%3) : f32[8x3] ; "e"
+  %5 = reshape{shape=[2, 4, 3]}(%4) : f32[2x4x3] ; "apart"
+  output %5 "y"
+)");
+  EXPECT_TRUE(rows.independent) << rows.reason;
+  EXPECT_EQ(rows.output_axes, std::vector<int>{1});
+}
+
+TEST(RowIndependence, RefusesAnOutputThatScattersRows) {
+  EXPECT_FALSE(analyze(R"(
+  %1 = reshape{shape=[4, 2, 3]}(%0) : f32[4x2x3] ; "a"
+  %2 = transpose{perm=[1, 0, 2]}(%1) : f32[2x4x3] ; "b"
+  %3 = reshape{shape=[8, 3]}(%2) : f32[8x3] ; "tokens first"
+  output %3 "y"
+)")
+                   .independent);
+}
+
+TEST(RowIndependence, FollowsConstantIndicesIntoFlattenedRows) {
+  const std::string head = R"(
+  const %1 : i64[4x2] "i" = )";
+  const std::string tail = R"(
+  %2 = reshape{shape=[24]}(%0) : f32[24] ; "flat"
+  %3 = gather{axis=0}(%2, %1) : f32[4x2] ; "g"
+  output %3 "y"
+)";
+  EXPECT_TRUE(analyze(head + "5, 1, 11, 7, 17, 13, 23, 19" + tail).independent);
+  EXPECT_FALSE(analyze(head + "5, 1, 11, 7, 17, 13, 23, 3" + tail).independent);
+  EXPECT_FALSE(analyze(head + "5, 1, 11, 7, 17, 13, 22, 19" + tail).independent);
+}
+
 TEST(RowIndependence, SeesAReductionOverRows) {
   const auto rows = analyze(R"(
   %1 = reduce{axes=[0], fn="sum", keep_dims=1}(%0) : f32[1x6] ; "mean over batch"
