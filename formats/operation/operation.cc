@@ -20,9 +20,9 @@ bool same_value(const AttributeValue& a, const AttributeValue& b) {
 }
 
 template <class T>
-T value_or(const AttributeValue* value, T fallback) {
+T value_or(const AttributeValue* value, const T& fallback) {
   const T* found = value ? std::get_if<T>(value) : nullptr;
-  return found ? *found : std::move(fallback);
+  return found ? *found : fallback;
 }
 
 }  // namespace
