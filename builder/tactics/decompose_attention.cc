@@ -54,7 +54,7 @@ class Formula {
 };
 
 ValueId masked_scores(Formula& f, const ir::Attention& op, ValueId scores,
-                      std::optional<ValueId> mask) {
+                      const ValueId* mask) {
   const Shape shape = f.type(scores).shape;
   const float lowest = std::numeric_limits<float>::lowest();
   scores = f.apply(ScalarFn::kMul, {f.to_f32(scores), f.scalar(static_cast<float>(op.scale))});
@@ -88,7 +88,7 @@ ValueId spell_out(Formula& f, const ir::Attention& op, const std::vector<ValueId
   const DType dtype = f.type(in[0]).dtype;
   const int64_t heads = f.type(in[0]).shape[1];
   const ValueId k = repeat_heads(f, in[1], heads), v = repeat_heads(f, in[2], heads);
-  const auto mask = in.size() == 4 ? std::optional(in[3]) : std::nullopt;
+  const ValueId* mask = in.size() == 4 ? &in[3] : nullptr;
   const ValueId scores = masked_scores(f, op, f.emit(ir::MatMul{false, true}, {in[0], k}), mask);
   const ValueId most = f.emit(ir::Reduce{ReduceFn::kMax, {3}, true}, {scores});
   const ValueId weights = f.apply(ScalarFn::kExp, {f.apply(ScalarFn::kSub, {scores, most})});
