@@ -13,7 +13,8 @@ Result<std::vector<Dim>> decode_shape(const TensorShapeProto& proto) {
   dims.reserve(static_cast<size_t>(proto.dim_size()));
   for (const auto& dim : proto.dim()) {
     Dim decoded;
-    if (dim.has_dim_param()) decoded.symbol = dim.dim_param();
+    // "?" is how some exporters write a dimension that they know nothing of; two are not equal.
+    if (dim.has_dim_param() && dim.dim_param() != "?") decoded.symbol = dim.dim_param();
     // Some exporters write -1 where ONNX has a dimension without a value.
     if (dim.has_dim_value() && dim.dim_value() != -1) {
       if (dim.dim_value() < 0) {
