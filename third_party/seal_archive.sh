@@ -13,7 +13,7 @@ trap 'rm -rf "$work"' EXIT
 ld -r --force-group-allocation -o "$work/joined.o" --whole-archive "$@" --no-whole-archive
 nm --defined-only --extern-only --format=just-symbols "$ours" | grep 4kiln | sort -u >"$work/keep"
 # Unique symbols stay global whatever one asks, so they get names of their own.
-nm --defined-only "$work/joined.o" | awk '$2 == "u" && $3 !~ /4kiln/ { print $3, "kiln_sealed" $3 }' \
+nm --defined-only "$work/joined.o" | awk '$2 == "u" { print $3, "kiln_sealed" $3 }' \
   >"$work/rename"
 objcopy --keep-global-symbols="$work/keep" --redefine-syms="$work/rename" \
   "$work/joined.o" "$work/sealed.o"
