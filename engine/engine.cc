@@ -60,6 +60,9 @@ Result<Engine> Engine::load(const std::filesystem::path& path, const LoadOptions
 
 Result<Engine> Engine::load_bytes(SharedBytes file, const LoadOptions& options) {
   constexpr const char* kName = "in memory";
+  if (reinterpret_cast<uintptr_t>(file.data()) % alignof(int64_t) != 0) {
+    return Error{ErrorCode::kInvalidArgument, "engine 'in memory': its bytes are not aligned to 8"};
+  }
   KILN_ASSIGN_OR_RETURN(plan::Plan plan,
                         parse_engine(file, kName, {.check_weights = options.check_weights}));
   return from_plan(std::move(plan), kName, options);

@@ -89,7 +89,7 @@ class Engine {
   // another version, device or plugin, with both values. kUnsupported: needs host kernels or a
   // plugin that the options do not give.
   static Result<Engine> load(const std::filesystem::path& path, const LoadOptions& options = {});
-  // The same from a file's bytes in memory, which the engine keeps.
+  // The same from a file's bytes in memory, which the engine keeps; they are aligned to 8 bytes.
   static Result<Engine> load_bytes(SharedBytes file, const LoadOptions& options = {});
 
   const EngineInfo& info() const;

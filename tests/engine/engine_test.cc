@@ -173,6 +173,19 @@ TEST(Engine, ChecksTheCallersMemory) {
   EXPECT_EQ(call(in, bad), "");
 }
 
+TEST(Engine, LoadsFromMemory) {
+  const auto bytes = *to_bytes(affine_plan({1}));
+  const auto engine =
+      Engine::load_bytes(SharedBytes::take(bytes), {.host_kernels = testing::fake_kernels()});
+  ASSERT_TRUE(engine) << message_of(engine);
+  std::vector<float> x = ramp(1, 1), y(4);
+  ASSERT_TRUE(infer_same_shape(*engine, {1, 4}, x, y));
+  EXPECT_EQ(y, affine_of(x));
+  auto shifted = std::make_shared<std::vector<std::byte>>(bytes.size() + 1);
+  const auto odd = Engine::load_bytes({shifted, std::span(*shifted).subspan(1)});
+  EXPECT_EQ(message_of(odd), "engine 'in memory': its bytes are not aligned to 8");
+}
+
 TEST(Engine, TellsOutputTypes) {
   const auto engine = load_plan(affine_plan({1, 4}));
   ASSERT_TRUE(engine);

@@ -1,9 +1,6 @@
 // Any bytes as an engine file. The checksums are made right first, so that the fuzzer gets past
 // them to the plan; what is accepted is run. No input at all stands for a whole engine to start
 // from.
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include "engine/engine.h"
 #include "formats/engine_file/write_engine.h"
 #include "tests/engine/fake_kernels.h"
@@ -38,14 +35,10 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::vector<std::byte> file(begin, begin + size);
   if (file.empty()) file = *kiln::to_bytes(kiln::testing::affine_plan({1, 2}));
   kiln::testing::reseal(file);
-  const int descriptor = memfd_create("engine", MFD_CLOEXEC);
-  if (write(descriptor, file.data(), file.size()) == static_cast<ssize_t>(file.size())) {
-    const auto engine = kiln::Engine::load(
-        "/proc/self/fd/" + std::to_string(descriptor),
-        {.host_kernels = kiln::testing::fake_kernels(), .allow_unverified = true});
-    if (engine) run(*engine);
-  }
-  close(descriptor);
+  const auto engine = kiln::Engine::load_bytes(
+      kiln::SharedBytes::take(std::move(file)),
+      {.host_kernels = kiln::testing::fake_kernels(), .allow_unverified = true});
+  if (engine) run(*engine);
   return 0;
 }
 

@@ -1,5 +1,6 @@
 // A small network of real kernels, by hand.
 #pragma once
+#include <cmath>
 #include <random>
 #include <string_view>
 
@@ -63,6 +64,30 @@ inline plan::Plan network_plan(std::initializer_list<int64_t> batches) {
     plan.points.push_back(point);
   }
   return plan;
+}
+
+// What the network makes of the rows `x`, from the same weights, summed in double.
+inline std::vector<float> network_outputs(const std::vector<float>& x) {
+  const plan::Plan plan = network_plan({1});
+  const auto* weights = reinterpret_cast<const float*>(plan.weights.data());
+  const float* w1 = weights + plan.constants[0].offset / sizeof(float);
+  const float* w2 = weights + plan.constants[1].offset / sizeof(float);
+  std::vector<float> y;
+  for (size_t row = 0; row < x.size(); row += kWidth) {
+    std::vector<double> hidden(kWidth), powers(kClasses);
+    double total = 0;
+    for (int64_t j = 0; j < kWidth; ++j) {
+      for (int64_t k = 0; k < kWidth; ++k) hidden[j] += double{x[row + k]} * w1[k * kWidth + j];
+      hidden[j] = std::tanh(hidden[j]);
+    }
+    for (int64_t c = 0; c < kClasses; ++c) {
+      for (int64_t k = 0; k < kWidth; ++k) powers[c] += hidden[k] * w2[k * kClasses + c];
+      powers[c] = std::exp(powers[c]);
+      total += powers[c];
+    }
+    for (double power : powers) y.push_back(static_cast<float>(power / total));
+  }
+  return y;
 }
 
 }  // namespace kiln::testing
