@@ -170,9 +170,9 @@ LaneFunction float_binary(ScalarFn fn) {
     case ScalarFn::kFmod:
       return binary<T, T, T, [](T a, T b, DType) { return std::fmod(a, b); }>;
     case ScalarFn::kMin:
-      return binary<T, T, T, [](T a, T b, DType) { return (a < b) | (a != a) ? a : b; }>;
+      return binary<T, T, T, [](T a, T b, DType) { return ((a < b) | (a != a)) ? a : b; }>;
     case ScalarFn::kMax:
-      return binary<T, T, T, [](T a, T b, DType) { return (a > b) | (a != a) ? a : b; }>;
+      return binary<T, T, T, [](T a, T b, DType) { return ((a > b) | (a != a)) ? a : b; }>;
     default:
       return nullptr;
   }

@@ -38,7 +38,7 @@ struct Max {
   }
   template <class A>
   static A op(A a, A b) {
-    return (b > a) | (b != b) ? b : a;
+    return ((b > a) | (b != b)) ? b : a;
   }
 };
 struct Min {
@@ -49,7 +49,7 @@ struct Min {
   }
   template <class A>
   static A op(A a, A b) {
-    return (b < a) | (b != b) ? b : a;
+    return ((b < a) | (b != b)) ? b : a;
   }
 };
 
