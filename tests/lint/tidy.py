@@ -1,6 +1,7 @@
 """Runs clang-tidy over the rooms' sources, as configured in a build folder.
 
-Usage: tidy.py BUILD_FOLDER [PATH...]; paths restrict it to sources below them.
+Usage: tidy.py BUILD_FOLDER [--changed | PATH...]; paths restrict it to sources below them,
+--changed to those that differ from the remote's main branch, or else from the commit before.
 A source whose text, headers of ours and checks are those of an earlier clean run is skipped; the
 marks lie in KILN_DEPS_DIR (default ~/.cache/kiln).
 """
@@ -21,11 +22,25 @@ MARKS = pathlib.Path(os.environ.get("KILN_DEPS_DIR", "~/.cache/kiln")).expanduse
 
 def sources(build, only):
     """Yields (path relative to the root, compile command, its folder)."""
-    wanted = [(ROOT / path).resolve() for path in only] or [ROOT / room for room in ROOMS]
+    wanted = [(ROOT / path).resolve() for path in only or ["."]]
     for entry in json.loads((build / "compile_commands.json").read_text()):
         file = pathlib.Path(entry["file"])
-        if any(file.is_relative_to(place) for place in wanted):
-            yield file.relative_to(ROOT), shlex.split(entry["command"]), entry["directory"]
+        path = file.relative_to(ROOT)
+        if path.parts[0] in ROOMS and any(file.is_relative_to(place) for place in wanted):
+            yield path, shlex.split(entry["command"]), entry["directory"]
+
+
+def changed():
+    """Paths that differ from where this branch left the remote's, or from the commit before."""
+    def git(*words):
+        run = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True)
+        return run.stdout.split()
+
+    head = git("rev-parse", "HEAD")
+    base = git("merge-base", "HEAD", "origin/main")
+    if not base or base == head:
+        base = git("rev-parse", "--verify", "HEAD~")
+    return git("diff", "--name-only", "--diff-filter=d", *base)
 
 
 def compiler_arguments(command):
@@ -75,7 +90,10 @@ def main():
     # Generated headers must exist before a source that includes them can be read.
     subprocess.run(["cmake", "--build", build, "--target", "kiln_generated"], check=True,
                    stdout=subprocess.DEVNULL)
-    found = list(sources(build, sys.argv[2:]))
+    only = sys.argv[2:]
+    if only == ["--changed"]:
+        only = changed() or ["."]
+    found = list(sources(build, only))
     skipped = faulty = 0
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for path, was_clean, faults in pool.map(lambda source: check(build, source), found):
@@ -84,7 +102,7 @@ def main():
                 faulty += 1
                 print(f"{path}:\n{faults}", flush=True)
     print(f"clang-tidy: {len(found)} sources, {skipped} unchanged since clean, {faulty} with faults")
-    return 1 if faulty or not found else 0
+    return 1 if faulty or not found and not only else 0
 
 
 if __name__ == "__main__":
