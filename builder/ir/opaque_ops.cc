@@ -16,6 +16,7 @@ constexpr OpaqueOp kRows[] = {
     {"arg_max", kInfer},
     {"arg_min", kInfer},
     {"average_pool", kInfer},
+    {"bit_cast", kInfer},
     {"col2im", kInfer},
     {"cum_prod", kInfer},
     {"cum_sum", kInfer},

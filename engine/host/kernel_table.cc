@@ -15,6 +15,7 @@ constexpr KernelRow kRows[] = {
     KILN_ROW(arg_min, kNative),
     KILN_ROW(attention, kNative),
     KILN_ROW(average_pool, kNative),
+    KILN_ROW(bit_cast, kAny),
     KILN_ROW(broadcast, kBytes),
     KILN_ROW(cast, kAny),
     KILN_ROW(col2im, kNative),

@@ -44,7 +44,7 @@ Outputs deform_conv(NodeContext& c) {
       .set("pads_end", conv.pads_end)
       .set("groups", conv.groups)
       .set("offset_group", c.get_int("offset_group", 1));
-  const Shape& o = c.shape(offset);
+  const Shape o = c.shape(offset);
   const ValueId bias = c.has(3) ? c.input(3) : c.filled(0, {c.dtype(x), {c.shape(w)[0]}});
   const ValueId mask =
       c.has(4) ? c.input(4) : c.filled(1, {c.dtype(x), {o[0], o[1] / 2, o[2], o[3]}});

@@ -52,8 +52,10 @@ class Sampler {
     const double low = p_.align_corners ? 0 : -0.5;
     const double high = p_.align_corners ? extent - 1 : extent - 0.5;
     if (p_.mode == Mode::kNearest) x = std::nearbyint(x);
-    if (p_.padding == Padding::kBorder) x = std::clamp(x, 0.0, extent - 1);
-    if (p_.padding == Padding::kReflection) x = reflect(x, low, high);
+    // A cubic's taps are padded one by one.
+    const bool moves = p_.mode != Mode::kCubic;
+    if (moves && p_.padding == Padding::kBorder) x = std::clamp(x, 0.0, extent - 1);
+    if (moves && p_.padding == Padding::kReflection) x = reflect(x, low, high);
     // Not finite, or so far outside that integers would overflow: all taps are outside.
     if (!(std::abs(x) < 2 * extent + 8)) x = -8;
     Taps taps{};

@@ -1,4 +1,4 @@
-// transpose, reshape, broadcast, slice, pad, concat: copies between strided views.
+// transpose, reshape, bit_cast, broadcast, slice, pad, concat: copies between strided views.
 #include <algorithm>
 #include <cstring>
 #include <numeric>
@@ -63,6 +63,18 @@ Result<KernelPtr> prepare_reshape(const Prepare& p) {
       },
       0, true);
 }
+
+Result<Types> infer_bit_cast(const Operation& o, InputTypes in) {
+  KILN_RETURN_IF_ERROR(expect_inputs(o, in, 1));
+  const auto to = parse_dtype(o.get_string("to", ""));
+  if (!to || bits_of(*to) != bits_of(in[0].dtype)) {
+    return reject(o, "attribute 'to' is '" + o.get_string("to", "") +
+                         "', expected a dtype of the size of " + to_string(in[0]));
+  }
+  return results(o, {{*to, in[0].shape}});
+}
+
+Result<KernelPtr> prepare_bit_cast(const Prepare& p) { return prepare_reshape(p); }
 
 Result<Types> infer_broadcast(const Operation& o, InputTypes in) {
   KILN_RETURN_IF_ERROR(expect_inputs(o, in, 1));

@@ -198,6 +198,13 @@ Result<Types> infer_resize(const Operation& o, InputTypes in) {
 
 Result<KernelPtr> prepare_resize(const Prepare& p) {
   if (p.outputs[0].elements() == 0) return make_kernel([](Inputs, Outputs) {});
+  // The tables hold every tap of every position: a bound that no image reaches.
+  constexpr int64_t kLongest = 1 << 22;
+  for (const Shape* shape : {&p.inputs[0].type.shape, &p.outputs[0].shape}) {
+    if (std::any_of(shape->begin(), shape->end(), [](int64_t e) { return e > kLongest; })) {
+      return unsupported(p.operation, "an axis of " + to_string(*shape) + " is longer than 2^22");
+    }
+  }
   return visit_number(p.outputs[0].dtype, [&]<class T>() {
     return make_kernel([plan = make_plan(p)](Inputs in, Outputs out) {
       resize<T>(plan, input<T>(in, 0), output<T>(out, 0));
