@@ -107,12 +107,15 @@ Result<> check_supported(const Prepare& p, const Window& window) {
   }
   if (out.rank() > 5) return unsupported(p.operation, "there are more than 3 spatial axes");
   if (p.inputs[0].type.elements() == 0) return unsupported(p.operation, "the input is empty");
-  for (const Shape* pads : {&window.begin, &window.end}) {
-    if (std::any_of(pads->begin(), pads->end(), [](int64_t pad) { return pad < 0; })) {
-      return unsupported(p.operation, "a pad is negative");
+  constexpr int64_t kMost = 1 << 16;
+  for (const Shape* list : {&window.begin, &window.end, &window.strides, &window.dilations}) {
+    for (int64_t amount : *list) {
+      if (amount >= 0 && amount <= kMost) continue;
+      return unsupported(p.operation, "a pad, stride or dilation is " + std::to_string(amount) +
+                                          ", expected 0 to " + std::to_string(kMost));
     }
   }
-  return Ok();
+  return refuse_oversized(p);
 }
 
 }  // namespace

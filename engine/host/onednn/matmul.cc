@@ -86,6 +86,7 @@ Result<KernelPtr> prepare_onednn_matmul(const Prepare& p) {
     return unsupported(o, "result is " + to_string(out) + ", expected f32 or a narrower float");
   }
   if (out.elements() == 0) return make_kernel([](Inputs, Outputs) {});
+  KILN_RETURN_IF_ERROR(refuse_oversized(p));
   const Problem problem =
       simplified({p.inputs[0].type.shape, p.inputs[1].type.shape, out.shape,
                   o.get_int("transpose_a", 0) == 1, o.get_int("transpose_b", 0) == 1});

@@ -1,5 +1,6 @@
 #include "engine/host/onednn/primitive_kernel.h"
 
+#include <algorithm>
 #include <string>
 #include <unordered_map>
 
@@ -137,6 +138,19 @@ Result<KernelPtr> guarded(const Operation& operation,
   return make();
 } catch (const dnnl::error& error) {
   return unsupported(operation, std::string("onednn refused: ") + error.message);
+}
+
+Result<> refuse_oversized(const Prepare& p) {
+  constexpr int64_t kMostExtent = 1 << 28, kMostElements = int64_t{1} << 33;
+  std::vector<TensorType> types(p.outputs.begin(), p.outputs.end());
+  for (const HostInput& in : p.inputs) types.push_back(in.type);
+  for (const TensorType& type : types) {
+    const bool long_axis = std::any_of(type.shape.begin(), type.shape.end(),
+                                       [](int64_t extent) { return extent > kMostExtent; });
+    if (!long_axis && type.elements() <= kMostElements) continue;
+    return unsupported(p.operation, to_string(type) + " is too large for onednn");
+  }
+  return Ok();
 }
 
 Result<> refuse_reference(const Operation& operation, const char* implementation) {

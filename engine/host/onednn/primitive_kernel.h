@@ -58,6 +58,8 @@ typename Primitive::primitive_desc describe(const dnnl::engine& engine,
 // Calls make(); a dnnl::error becomes kUnsupported.
 Result<KernelPtr> guarded(const Operation& operation,
                           const std::function<Result<KernelPtr>()>& make);
+// kUnsupported for sizes that oneDNN, which counts in 32 bits in places, crashes on.
+Result<> refuse_oversized(const Prepare& p);
 // kUnsupported for implementations that are only there for completeness.
 Result<> refuse_reference(const Operation& operation, const char* implementation);
 

@@ -89,10 +89,21 @@ void weigh_row(const Pass& pass, const T* from, int64_t first_tap, double* sums,
   for (int64_t t = first_tap; t < first_tap + pass.table.taps; ++t) {
     const double weight = pass.table.weights[t];
     const T* row = from + pass.table.cells[t] * pass.inner;
-    if (weight == 0) continue;
     for (int64_t j = 0; j < pass.inner; ++j) sums[j] += weight * static_cast<double>(row[j]);
   }
   for (int64_t j = 0; j < pass.inner; ++j) to[j] = static_cast<T>(sums[j]);
+}
+
+// The innermost axis.
+template <class T>
+void weigh_line(const ResizeTable& table, int64_t out, const T* from, T* to) {
+  const double* weight = table.weights.data();
+  const int64_t* cell = table.cells.data();
+  for (int64_t i = 0; i < out; ++i) {
+    double sum = 0;
+    for (int64_t t = 0; t < table.taps; ++t) sum += *weight++ * static_cast<double>(from[*cell++]);
+    to[i] = static_cast<T>(sum);
+  }
 }
 
 template <class T>
@@ -100,9 +111,16 @@ void weigh_pass(const Pass& pass, const T* from, T* to) {
   const int64_t in = pass.axis.in, out = pass.axis.out, taps = pass.table.taps;
   parallel_for(pass.outer, out * taps * pass.inner, [&](int64_t begin, int64_t last) {
     std::vector<double> sums(pass.inner);
-    for (int64_t item = begin * out; item < last * out; ++item) {
-      weigh_row(pass, from + item / out * in * pass.inner, item % out * taps, sums.data(),
-                to + item * pass.inner);
+    for (int64_t o = begin; o < last; ++o) {
+      const T* source = from + o * in * pass.inner;
+      T* target = to + o * out * pass.inner;
+      if (pass.inner == 1) {
+        weigh_line(pass.table, out, source, target);
+        continue;
+      }
+      for (int64_t i = 0; i < out; ++i) {
+        weigh_row(pass, source, i * taps, sums.data(), target + i * pass.inner);
+      }
     }
   });
 }
