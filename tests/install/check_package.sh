@@ -28,3 +28,5 @@ foreign=$(nm -g --defined-only "$prefix"/lib*/libkiln_onnx.a "$prefix"/lib*/*/li
 
 "$python" "$here/make_model.py" "$work/model/affine.onnx"
 "$work/build/service" "$work/model/affine.onnx" "$work/model/affine.engine"
+
+"$here/check_readme.sh" "$prefix" "$work"
