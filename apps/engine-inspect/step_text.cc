@@ -129,6 +129,10 @@ std::string space_name(BufferRef::Space space) {
   return kNames[static_cast<size_t>(space)];
 }
 
+std::string constant_name(const plan::Constant& constant) {
+  return constant.name.empty() ? "weights@" + std::to_string(constant.offset) : constant.name;
+}
+
 std::string buffer_name(const plan::Plan& plan, const BufferRef& buffer) {
   using Space = BufferRef::Space;
   switch (buffer.space) {
@@ -139,7 +143,7 @@ std::string buffer_name(const plan::Plan& plan, const BufferRef& buffer) {
     case Space::kWeights:
       for (const plan::Constant& constant : plan.constants) {
         if (constant.offset == buffer.offset && constant.bytes >= buffer.bytes) {
-          return constant.name;
+          return constant_name(constant);
         }
       }
       return "weights@" + std::to_string(buffer.offset);

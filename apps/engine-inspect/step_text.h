@@ -10,8 +10,9 @@ namespace kiln::inspect {
 std::string region_name(const plan::ShapePoint& point, size_t step);
 
 // "input", "arena", ... of a buffer; the tensor's or constant's name where it has one, else
-// "@offset".
+// "weights@offset", or "@offset" in the arena.
 std::string space_name(plan::BufferRef::Space space);
+std::string constant_name(const plan::Constant& constant);
 std::string buffer_name(const plan::Plan& plan, const plan::BufferRef& buffer);
 
 // "f32[Bx3x224x224]": the batch axis reads B where the extent is the point's batch, 2B for twice

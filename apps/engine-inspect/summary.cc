@@ -138,7 +138,7 @@ std::string constants_text(const plan::Plan& plan, size_t most) {
   for (size_t i = 0; i < shown; ++i) {
     char size[24];
     std::snprintf(size, sizeof size, "  %10s  ", report::bytes_text(order[i]->bytes).c_str());
-    text += size + order[i]->name + "\n";
+    text += size + constant_name(*order[i]) + "\n";
   }
   if (shown < order.size()) {
     text += "  ... and " + std::to_string(order.size() - shown) + " smaller (--constants)\n";
