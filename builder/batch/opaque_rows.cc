@@ -65,8 +65,19 @@ Result recurrent(const ir::Graph& graph, const ir::Node& node, std::span<const R
   return rows;
 }
 
+// The tuple of indices at `at` reads row `row`, and elsewhere what the tuple at `first`, which
+// belongs to row 0, reads.
+bool takes_own_row(std::span<const int64_t> numbers, size_t at, size_t first, size_t width,
+                   int64_t row_axis, int64_t row) {
+  for (size_t i = 0; i < width; ++i) {
+    const bool is_row = static_cast<int64_t>(i) == row_axis;
+    if (numbers[at + i] != (is_row ? row : numbers[first + i])) return false;
+  }
+  return true;
+}
+
 // Constant indices whose component for the batch axis is the position along one axis of the
-// result: row i reads row i.
+// result, and whose others are the same for every row: row i reads row i.
 Result gather_nd(const ir::Graph& graph, const ir::Node& node, std::span<const Rows> inputs,
                  int64_t batch) {
   const ir::Value& indices = graph.value(node.inputs[1]);
@@ -86,9 +97,10 @@ Result gather_nd(const ir::Graph& graph, const ir::Node& node, std::span<const R
     bool follows = true;
     for (size_t t = 0; t < tuples && follows; ++t) {
       const int64_t position = static_cast<int64_t>(t) / strides[a] % batch;
-      int64_t index = numbers[t * width + static_cast<size_t>(inputs[0]->axis)];
-      if (index < 0) index += batch;
-      follows = index == position;
+      const size_t first = t - static_cast<size_t>(position * strides[a]);
+      follows = takes_own_row(numbers, t * width, first * width, width, inputs[0]->axis,
+                              position - batch) ||
+                takes_own_row(numbers, t * width, first * width, width, inputs[0]->axis, position);
     }
     if (follows) return all_at(node, {static_cast<int64_t>(a), 1});
   }

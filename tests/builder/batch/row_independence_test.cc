@@ -75,6 +75,18 @@ TEST(RowIndependence, FollowsConstantIndicesIntoFlattenedRows) {
   EXPECT_FALSE(analyze(head + "5, 1, 11, 7, 17, 13, 22, 19" + tail).independent);
 }
 
+TEST(RowIndependence, FollowsIndexTuplesThatTakeTheirOwnRow) {
+  const std::string head = R"(
+  const %1 : i64[4x2x2] "i" = )";
+  const std::string tail = R"(
+  %2 = gather_nd{batch_dims=0}(%0, %1) : f32[4x2] ; "g"
+  output %2 "y"
+)";
+  EXPECT_TRUE(analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 2, 5, 2, 1, -1, 5, -1, 1" + tail).independent);
+  EXPECT_FALSE(analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 2, 1, 2, 5, 3, 5, 3, 1" + tail).independent);
+  EXPECT_FALSE(analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 3, 5, 3, 1, 2, 5, 2, 1" + tail).independent);
+}
+
 TEST(RowIndependence, SeesAReductionOverRows) {
   const auto rows = analyze(R"(
   %1 = reduce{axes=[0], fn="sum", keep_dims=1}(%0) : f32[1x6] ; "mean over batch"
