@@ -85,7 +85,8 @@ Result<> check_row(const HostTensor& got, const HostTensor& want, const EngineAc
   KILN_ASSIGN_OR_RETURN(const HostTensor wanted, converted(want, got.type.dtype));
   const bool is_integer = !is_float(got.type.dtype);
   const Comparison result =
-      compare(got.type, got.bytes.data(), wanted.bytes.data(), accuracy_for(got.type.dtype));
+      compare(got.type, got.bytes.data(), wanted.bytes.data(),
+              end_to_end(accuracy_for(got.type.dtype)));
   const double cosine = is_integer ? 1 : row_cosine(got, wanted);
   check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
   check.max_rel_error = std::max(check.max_rel_error, result.max_rel_error);
