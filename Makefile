@@ -1,6 +1,5 @@
 # Two commands for a fresh machine: `make demo` and `make test`. Everything else is CMake's.
-PRESET ?= release
-BUILD := build/$(PRESET)
+BUILD := build
 
 .PHONY: demo test configure format lint
 
@@ -14,7 +13,7 @@ test: configure
 
 configure:
 	third_party/bootstrap.sh
-	cmake --preset $(PRESET)
+	cmake --preset release
 
 format:
 	third_party/bootstrap.sh --dev
@@ -22,7 +21,7 @@ format:
 
 lint:
 	third_party/bootstrap.sh --dev
-	cmake --preset $(PRESET)
+	cmake --preset release
 	tests/lint/format.sh
 	python3 tests/lint/check_sources.py .
 	python3 tests/lint/tidy.py $(BUILD)

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # smoke.sh BUILD_FOLDER [SECONDS]: every fuzzer for a short while, from its inputs in corpus/ if any.
-# For a real hunt run one by hand: build/fuzz/bin/engine_fuzz -jobs=8 CORPUS_FOLDER
+# For a real hunt run one by hand: build-fuzz/bin/engine_fuzz -jobs=8 CORPUS_FOLDER
 set -euo pipefail
 build=$(cd "$1" && pwd) seconds=${2:-20}
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
