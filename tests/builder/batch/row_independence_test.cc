@@ -82,7 +82,8 @@ TEST(RowIndependence, FollowsIndexTuplesThatTakeTheirOwnRow) {
   %2 = gather_nd{batch_dims=0}(%0, %1) : f32[4x2] ; "g"
   output %2 "y"
 )";
-  EXPECT_TRUE(analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 2, 5, 2, 1, -1, 5, -1, 1" + tail).independent);
+  EXPECT_TRUE(
+      analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 2, 5, 2, 1, -1, 5, -1, 1" + tail).independent);
   EXPECT_FALSE(analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 2, 1, 2, 5, 3, 5, 3, 1" + tail).independent);
   EXPECT_FALSE(analyze(head + "0, 5, 0, 1, 1, 5, 1, 1, 3, 5, 3, 1, 2, 5, 2, 1" + tail).independent);
 }
