@@ -53,10 +53,11 @@ class Formula {
   std::optional<Error> error_;
 };
 
-ValueId masked_scores(Formula& f, const ir::Attention& op, ValueId scores,
-                      const ValueId* mask) {
+ValueId masked_scores(Formula& f, const ir::Attention& op, ValueId scores, const ValueId* mask) {
   const Shape shape = f.type(scores).shape;
-  const float lowest = std::numeric_limits<float>::lowest();
+  // With -inf a fully masked row can be told by its maximum; else its scores must stay equal.
+  const float lowest = op.masked_row_zero ? -std::numeric_limits<float>::infinity()
+                                          : std::numeric_limits<float>::lowest();
   scores = f.apply(ScalarFn::kMul, {f.to_f32(scores), f.scalar(static_cast<float>(op.scale))});
   if (op.softcap != 0) {
     const ValueId cap = f.scalar(static_cast<float>(op.softcap));
@@ -94,6 +95,11 @@ ValueId spell_out(Formula& f, const ir::Attention& op, const std::vector<ValueId
   const ValueId weights = f.apply(ScalarFn::kExp, {f.apply(ScalarFn::kSub, {scores, most})});
   const ValueId sum = f.emit(ir::Reduce{ReduceFn::kSum, {3}, true}, {weights});
   ValueId probabilities = f.apply(ScalarFn::kDiv, {weights, sum});
+  if (op.masked_row_zero) {
+    const ValueId low = f.scalar(-std::numeric_limits<float>::infinity());
+    const ValueId empty = f.apply(ScalarFn::kEqual, {most, low});
+    probabilities = f.apply(ScalarFn::kWhere, {empty, f.scalar(0), probabilities});
+  }
   if (dtype != DType::kF32) probabilities = f.emit(ir::Cast{dtype}, {probabilities});
   return f.emit(ir::MatMul{}, {probabilities, v});
 }
@@ -116,9 +122,6 @@ Result<Graph> decompose_attention(const Graph& body) {
     std::vector<ValueId> inputs;
     for (ValueId input : node.inputs) inputs.push_back(mapped(input));
     const auto* attention = std::get_if<ir::Attention>(&node.op);
-    if (attention && attention->masked_row_zero) {
-      return Error{ErrorCode::kUnsupported, "attention with rows that may be fully masked"};
-    }
     if (attention) {
       Formula formula(result, node);
       map[node.outputs[0]] = spell_out(formula, *attention, inputs);
