@@ -8,8 +8,10 @@
 #include "builder/pipeline/pipeline.h"
 #include "builder/tactics/host_judge.h"
 #include "builder/verify/locate_fault.h"
+#include "builder/verify/user_data.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/file/atomic_file.h"
+#include "formats/npy/array_file.h"
 #include "formats/version.h"
 
 namespace kiln {
@@ -184,7 +186,42 @@ Result<bool> BuildState::verify_once(double from, double to) {
       return false;
     }
   }
+  return verify_user_data(verifier);
+}
+
+// The user's inputs, in requests of the smallest point's size.
+Result<bool> BuildState::verify_user_data(EngineVerifier& verifier) {
+  constexpr int64_t kMostRows = 16;  // of each file: the reference is slow
+  if (options_.verify_data.empty()) return true;
+  Point& point = points_.front();
+  KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
+  KILN_ASSIGN_OR_RETURN(const auto files, read_user_data(options_.verify_data));
+  for (const UserData& data : files) {
+    KILN_ASSIGN_OR_RETURN(const auto requests, user_requests(data, graph, point.shape, kMostRows));
+    for (const auto& request : requests) {
+      const std::string name = "verify data '" + data.file.filename().string() + "'";
+      KILN_ASSIGN_OR_RETURN(const auto verdict, verifier.verify_data(point.shape, name, request));
+      point.verification.insert(point.verification.end(), verdict.checks.begin(),
+                                verdict.checks.end());
+      if (verdict.failing_inputs.empty()) continue;
+      KILN_RETURN_IF_ERROR(repair(point, verdict));
+      return false;
+    }
+  }
   return true;
+}
+
+// Keeps what went wrong, so that it can be run elsewhere: " (inputs kept in
+// 'm.engine.failing.npz')".
+std::string BuildState::keep_inputs(const Point& point, const PointVerdict& verdict) const {
+  std::vector<npy::Array> arrays;
+  const ir::Graph& graph = point.regions;
+  for (size_t i = 0; i < verdict.failing_inputs.size(); ++i) {
+    const HostTensor& tensor = verdict.failing_inputs[i];
+    arrays.push_back({graph.value(graph.inputs()[i]).name, tensor.type, false, tensor.bytes});
+  }
+  const std::string path = options_.output.string() + ".failing.npz";
+  return npy::write_npz(path, arrays).ok() ? "; its inputs are kept in '" + path + "'" : "";
 }
 
 Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
@@ -203,7 +240,8 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
   if (!fault.ok()) return std::move(fault).error().context(where);
   const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
   if (!winner || !selection_->banned.insert(*winner).second) {
-    return Error{ErrorCode::kVerification, where + ": " + fault->what};
+    return Error{ErrorCode::kVerification,
+                 where + ": " + fault->what + keep_inputs(point, verdict)};
   }
   notes_.push_back(where + ": " + fault->what + "; trying another tactic");
   return schedule(point);

@@ -47,6 +47,8 @@ class BuildState {
   plan::Plan make_plan();
   Result<bool> verify_once(double from, double to);
   Result<> repair(Point& point, const PointVerdict& verdict);
+  Result<bool> verify_user_data(EngineVerifier& verifier);
+  std::string keep_inputs(const Point& point, const PointVerdict& verdict) const;
   LoadOptions load_options() const;
   EngineAccuracy accuracy() const;
   report::Point report_point(const Point& point) const;

@@ -4,6 +4,7 @@
 
 #include "apps/engine-build/progress_line.h"
 #include "builder/builder.h"
+#include "builder/fixed_values.h"
 #include "builder/shape_flags.h"
 #include "formats/version.h"
 
@@ -14,7 +15,7 @@ constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 
 struct Flags {
   std::string model, target = "auto", batches;
-  std::vector<std::string> shapes;
+  std::vector<std::string> shapes, shape_values;
   bool fp32 = false, fp16 = false, bf16 = false, no_verify = false;
   kiln::BuildOptions options;
 };
@@ -41,6 +42,9 @@ void describe(CLI::App& app, Flags& flags) {
       "--shapes", flags.shapes,
       "Extents of inputs, B marking the batch: ids:Bx128,mask:Bx128. Several named sets: "
       "short=ids:Bx32 long=ids:Bx512");
+  app.add_option(
+      "--shape-values", flags.shape_values,
+      "An .npz with the values of inputs that shapes depend on; NAME=FILE for a named set");
   app.add_option("--timing-cache", o.timing_cache, "Measured tactics, read and written back");
   app.add_option("--report", o.report, "Write the report as JSON");
   app.add_option("--verify-data", o.verify_data, "Verify with these inputs too: .npz or a folder");
@@ -72,6 +76,13 @@ kiln::Result<> complete(Flags& flags) {
       return kiln::Error{kiln::ErrorCode::kInvalidArgument, "--shapes: found the set '" + set.name +
                                                                 "' twice, expected one name each"};
     }
+  }
+  for (const std::string& text : flags.shape_values) {
+    const size_t equals = text.find('=');
+    const bool named = equals != std::string::npos;
+    const std::string set = named ? text.substr(0, equals) : "";
+    KILN_ASSIGN_OR_RETURN(o.fixed_values[set],
+                          kiln::read_fixed_values(named ? text.substr(equals + 1) : text));
   }
   return kiln::Ok();
 }

@@ -75,10 +75,10 @@ Result<Lowered> plain_lower(const TacticQuery& query, const Tactic&) {
 }
 
 constexpr TacticProvider kHostProviders[] = {
-    {"onednn", 1, onednn_candidates, onednn_lower},
-    {"loop", 1, loop_candidates, loop_lower},
-    {"grouped", 1, grouped_candidates, grouped_lower},
-    {"plain", 1, plain_candidates, plain_lower},
+    {"onednn", 1, false, onednn_candidates, onednn_lower},
+    {"loop", 1, false, loop_candidates, loop_lower},
+    {"grouped", 1, true, grouped_candidates, grouped_lower},
+    {"plain", 1, true, plain_candidates, plain_lower},
 };
 
 }  // namespace

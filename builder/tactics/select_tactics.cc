@@ -10,8 +10,7 @@
 namespace kiln {
 namespace {
 
-// Work above which the plain provider, the reference itself, is not timed once something else is
-// right.
+// Work above which last resorts are not timed once something else is right.
 constexpr uint64_t kLargeFlops = 20'000'000;
 constexpr double kNoise = 0.02;  // of the fastest candidate's time
 
@@ -72,8 +71,7 @@ class Selector {
   }
 
   bool worth_skipping(const Entry& entry) const {
-    const bool last_resort = &entry == &entries_.back() && entries_.size() > 1;
-    return last_resort && best_us_ < std::numeric_limits<double>::infinity() &&
+    return entry.provider->last_resort && best_us_ < std::numeric_limits<double>::infinity() &&
            region_work(*query_.region.body).flops > kLargeFlops;
   }
 

@@ -31,6 +31,8 @@ struct Tactic {
 struct TacticProvider {
   std::string_view name;
   uint32_t version = 1;  // part of the timing cache's key; raise it when results may change
+  // Made of the reference's own kernels: for large regions not timed once something else is right.
+  bool last_resort = false;
   // Empty if it cannot run the region; then `refusal` says why in one line, for --explain.
   std::vector<Tactic> (*candidates)(const TacticQuery& query, std::string& refusal);
   Result<Lowered> (*lower)(const TacticQuery& query, const Tactic& tactic);

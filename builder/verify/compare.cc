@@ -44,9 +44,14 @@ double cosine(const Row& row) {
   return a == 0 || b == 0 ? 0 : dot / std::sqrt(a * b);
 }
 
-std::string describe(size_t index, double got, double want) {
-  char text[120];
-  std::snprintf(text, sizeof text, "element %zu is %.9g, expected %.9g", index, got, want);
+double allowed_error(double want, double scale, const AccuracyPolicy& policy) {
+  return policy.atol * scale + policy.rtol * std::abs(want) + policy.noise;
+}
+
+std::string describe(size_t index, double got, double want, double allowed) {
+  char text[160];
+  std::snprintf(text, sizeof text, "element %zu is %.9g, expected %.9g within %.3g", index, got,
+                want, allowed);
   return text;
 }
 
@@ -59,7 +64,7 @@ bool same_special(double got, double want) {
 double excess(double got, double want, double scale, const AccuracyPolicy& policy) {
   if (got == want) return 0;
   if (!std::isfinite(want) || !std::isfinite(got)) return same_special(got, want) ? 0 : HUGE_VAL;
-  const double allowed = policy.atol * scale + policy.rtol * std::abs(want);
+  const double allowed = allowed_error(want, scale, policy);
   return allowed == 0 ? HUGE_VAL : std::abs(got - want) / allowed;
 }
 
@@ -78,7 +83,7 @@ void compare_row(const Row& row, size_t first, const AccuracyPolicy& policy, dou
     if (over > 1) result.passed = false;
     if (over <= worst) continue;
     worst = over;
-    result.worst = describe(first + i, got, want);
+    result.worst = describe(first + i, got, want, allowed_error(want, scale, policy));
   }
   result.min_cosine = std::min(result.min_cosine, cosine(row));
 }

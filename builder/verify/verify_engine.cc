@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <random>
 
 #include "builder/verify/batch_rows.h"
 #include "builder/verify/compare.h"
@@ -73,20 +74,69 @@ double row_cosine(const HostTensor& got, const HostTensor& want) {
   return aa == 0 || bb == 0 ? 0 : dot / std::sqrt(aa * bb);
 }
 
-// Depth amplifies the rounding that separates two right answers: ten times what one region may do.
-AccuracyPolicy end_to_end(AccuracyPolicy policy) {
+// Depth amplifies the rounding that separates two right answers: ten times what one region may do,
+// and what the model itself makes of rounding.
+AccuracyPolicy end_to_end(DType dtype, double noise) {
+  AccuracyPolicy policy = accuracy_for(dtype);
   policy.atol *= 10;
+  policy.noise = noise;
   return policy;
+}
+
+double root_mean_square(const std::vector<double>& values) {
+  double sum = 0;
+  size_t finite = 0;
+  for (double value : values) {
+    if (!std::isfinite(value)) continue;
+    sum += value * value;
+    ++finite;
+  }
+  return finite == 0 ? 0 : std::sqrt(sum / static_cast<double>(finite));
+}
+
+// Float inputs moved by about one part in four million, up or down: a few units in the last place.
+HostTensor nudged(const HostTensor& tensor) {
+  if (tensor.type.dtype != DType::kF32) return tensor;
+  std::vector<float> values(static_cast<size_t>(tensor.type.elements()));
+  if (values.empty()) return tensor;
+  std::memcpy(values.data(), tensor.bytes.data(), values.size() * sizeof(float));
+  constexpr float kNudge = 0x1p-22F;
+  std::minstd_rand random(1);
+  for (float& value : values) value *= random() & 0x100 ? 1 + kNudge : 1 - kNudge;
+  std::vector<std::byte> bytes(values.size() * sizeof(float));
+  std::memcpy(bytes.data(), values.data(), bytes.size());
+  return {tensor.type, SharedBytes::take(std::move(bytes))};
+}
+
+// By output: how far the reference moves when its inputs do by rounding, several times over, but
+// never more than a hundredth of what the output holds: beyond that nothing would be verified.
+Result<std::vector<double>> noise_of(const ir::Graph& graph, const std::vector<HostTensor>& inputs,
+                                     const std::vector<HostTensor>& outputs) {
+  constexpr double kTimes = 8, kMostOfOutput = 0.01;
+  std::vector<HostTensor> moved;
+  for (const HostTensor& tensor : inputs) moved.push_back(nudged(tensor));
+  KILN_ASSIGN_OR_RETURN(const auto others, run_reference(graph, moved));
+  std::vector<double> noise;
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    const TensorType& type = outputs[i].type;
+    const auto a = to_f64(type, outputs[i].bytes.data()), b = to_f64(type, others[i].bytes.data());
+    double most = 0;
+    for (size_t k = 0; k < a.size() && is_float(type.dtype); ++k) {
+      const double moved_by = std::abs(a[k] - b[k]);
+      if (std::isfinite(moved_by)) most = std::max(most, moved_by);
+    }
+    noise.push_back(std::min(kTimes * most, kMostOfOutput * root_mean_square(a)));
+  }
+  return noise;
 }
 
 // Adds one output row's comparison to a check.
 Result<> check_row(const HostTensor& got, const HostTensor& want, const EngineAccuracy& accuracy,
-                   const std::string& label, report::Verification& check) {
+                   double noise, const std::string& label, report::Verification& check) {
   KILN_ASSIGN_OR_RETURN(const HostTensor wanted, converted(want, got.type.dtype));
   const bool is_integer = !is_float(got.type.dtype);
   const Comparison result =
-      compare(got.type, got.bytes.data(), wanted.bytes.data(),
-              end_to_end(accuracy_for(got.type.dtype)));
+      compare(got.type, got.bytes.data(), wanted.bytes.data(), end_to_end(got.type.dtype, noise));
   const double cosine = is_integer ? 1 : row_cosine(got, wanted);
   check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
   check.max_rel_error = std::max(check.max_rel_error, result.max_rel_error);
@@ -137,6 +187,7 @@ Error lost_point(const ShapePoint& point) {
 // inputs[r] and outputs[r] belong to row r alone.
 struct EngineVerifier::Rows {
   std::vector<std::vector<HostTensor>> inputs, outputs;
+  std::vector<std::vector<double>> noise;  // by row and output
 };
 
 ShapePoint single_row(const ShapePoint& point) {
@@ -162,6 +213,7 @@ Result<std::shared_ptr<const EngineVerifier::Rows>> EngineVerifier::reference_ro
       if (!point.batch_axes.contains(name)) known[i] = rows.inputs[0][i];
     }
     KILN_ASSIGN_OR_RETURN(auto outputs, run_reference(graph, rows.inputs.back()));
+    KILN_ASSIGN_OR_RETURN(rows.noise.emplace_back(), noise_of(graph, rows.inputs.back(), outputs));
     rows.outputs.push_back(std::move(outputs));
   }
   return rows_[point.shape_set] = std::make_shared<const Rows>(std::move(rows));
@@ -201,8 +253,9 @@ Result<PointVerdict> EngineVerifier::verify_rows(const ShapePoint& point) {
         const HostTensor got = axis < 0 ? outputs[i] : take_row(outputs[i], axis, n, point.batch);
         const std::string label =
             "output '" + info->outputs[i].name + "', row " + std::to_string(n);
-        KILN_RETURN_IF_ERROR(check_row(got, rows.outputs[static_cast<size_t>(row_at(n))][i],
-                                       accuracy_, label, check));
+        const auto row = static_cast<size_t>(row_at(n));
+        KILN_RETURN_IF_ERROR(
+            check_row(got, rows.outputs[row][i], accuracy_, rows.noise[row][i], label, check));
       }
     }
     if (!check.passed && verdict.failing_inputs.empty()) verdict.failing_inputs = inputs;
@@ -244,10 +297,11 @@ Result<PointVerdict> EngineVerifier::verify_data(const ShapePoint& point, const 
     KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), converted(tensors[i], info->inputs[i].type.dtype));
   }
   KILN_ASSIGN_OR_RETURN(const auto got, run_engine(engine_, *info, inputs));
+  KILN_ASSIGN_OR_RETURN(const auto noise, noise_of(graph, {tensors.begin(), tensors.end()}, want));
   report::Verification check{name, 0, 0, 0, 1, true, ""};
   for (size_t i = 0; i < got.size(); ++i) {
     const std::string label = "output '" + info->outputs[i].name + "'";
-    KILN_RETURN_IF_ERROR(check_row(got[i], want[i], accuracy_, label, check));
+    KILN_RETURN_IF_ERROR(check_row(got[i], want[i], accuracy_, noise[i], label, check));
   }
   PointVerdict verdict;
   if (!check.passed) verdict.failing_inputs = std::move(inputs);

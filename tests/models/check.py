@@ -28,6 +28,7 @@ import model_set
 
 RTOL, ATOL, COSINE = 1e-3, 1e-4, 0.999
 BATCHES = (1, 3, 5, 37, 64)
+NOISE = 4  # times ONNX Runtime's own, for networks that amplify rounding
 TIMEOUT_S = 1800
 
 
@@ -138,12 +139,23 @@ def require_distinct(want, count):
         raise Failure("the outputs hardly depend on the inputs: the case proves nothing")
 
 
+def plain_session(model):
+    """ONNX Runtime without its optimiser: another right answer, as far from the first as rounding
+    alone puts them in this model."""
+    options = onnxruntime.SessionOptions()
+    options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
+    return onnxruntime.InferenceSession(
+        str(model.path), options, providers=["CPUExecutionProvider"]
+    )
+
+
 def check_outputs(settings, model, precision):
     """Returns what to print of a pass."""
     begin = time.monotonic()
     engine = build(settings, model, precision)
     built_s = time.monotonic() - begin
     session = onnxruntime.InferenceSession(str(model.path), providers=["CPUExecutionProvider"])
+    plain = plain_session(model)
     error, cosine = 0.0, 1.0
     for count in (n for n in BATCHES if n <= model.max_batch):
         inputs = rows(model, count)
@@ -159,8 +171,14 @@ def check_outputs(settings, model, precision):
         error = max(error, worst_error(got, want))
         if count == len(next(iter(model.inputs.values()))) and model.outputs:
             error = max(error, worst_error(got, model.outputs))
-        if not error <= 1:
-            raise Failure(f"{count} rows: error of {error:.3g} tolerances, at most 1 expected")
+        if error <= 1:
+            continue
+        noise = worst_error(reference(plain, inputs), want)
+        if not error <= NOISE * noise:
+            raise Failure(
+                f"{count} rows: error of {error:.3g} tolerances, at most 1 expected "
+                f"(ONNX Runtime differs from itself by {noise:.3g} without its optimiser)"
+            )
     quality = f"cosine {cosine:.6f}" if precision else f"error {error:.3f} tolerances"
     return f"{quality}, built in {built_s:.1f} s"
 

@@ -29,7 +29,7 @@ class Model:
     path: pathlib.Path
     inputs: dict  # name -> array of ROWS distinct rows
     outputs: dict | None = None  # what ONNX Runtime computed when the model was exported
-    max_batch: int = 64
+    max_batch: int = 4
 
     def shapes(self):
         """The --shapes argument, or "" where only the batch axis is open."""
@@ -102,7 +102,7 @@ def drawn(work):
         onnx.save(model, path)
         dims = model.graph.input[0].type.tensor_type.shape.dim
         images = smooth_images(*(d.dim_value for d in dims[1:]))
-        max_batch = 4 if graph.name.startswith("unet") else 64
+        max_batch = 1 if graph.name.startswith("unet") else 4
         models.append(Model(graph.stem, path, {model.graph.input[0].name: images}, None, max_batch))
     return models
 
