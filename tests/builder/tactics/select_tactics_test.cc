@@ -45,8 +45,8 @@ constexpr TacticProvider kFirst = {
     [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"bf16"}, {"f16"}}; },
     lower_cast};
 constexpr TacticProvider kSecond = {
-    "second", 1, [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"f64"}}; },
-    lower_cast};
+    "second", 1, false,
+    [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"f64"}}; }, lower_cast};
 constexpr TacticProvider kNone = {
     "none", 1, false,
     [](const TacticQuery&, std::string& refusal) -> std::vector<Tactic> {
