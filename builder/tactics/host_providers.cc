@@ -18,7 +18,9 @@ Operation onednn_operation(const ir::Node& node, Operation plain) {
                        std::holds_alternative<ir::ConvTranspose>(node.op);
   if (!is_conv && !std::holds_alternative<ir::MatMul>(node.op)) return plain;
   plain.name = "onednn." + plain.name;
-  if (node.inputs.size() == 3) plain.set("post_ops", std::vector<std::string>{"bias"});
+  std::vector<std::string> post_ops;
+  if (node.inputs.size() == 3) post_ops.push_back("bias");
+  plain.set("post_ops", std::move(post_ops));
   return plain;
 }
 
