@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <functional>
+#include <ostream>
 
 #include "tests/engine/host/run_operation.h"
 
@@ -27,6 +27,11 @@ void expect_near(const HostTensor& found, const std::vector<double>& expected, d
 struct Product {
   int64_t m, n, k;
   bool transpose_a, transpose_b;
+
+  friend std::ostream& operator<<(std::ostream& out, const Product& p) {
+    return out << p.m << "x" << p.k << " by " << p.k << "x" << p.n << (p.transpose_a ? " ta" : "")
+               << (p.transpose_b ? " tb" : "");
+  }
 };
 
 class MatMul : public ::testing::TestWithParam<Product> {};
@@ -96,6 +101,12 @@ TEST(MatMulSemantics, RejectsOtherInnerExtents) {
 struct Convolution {
   int64_t channels, out_channels, groups, height, width, kernel_h, kernel_w, stride, dilation;
   std::vector<int64_t> begin, end;
+
+  friend std::ostream& operator<<(std::ostream& out, const Convolution& c) {
+    return out << c.channels << " to " << c.out_channels << " channels in " << c.groups
+               << " groups on " << c.height << "x" << c.width << ", kernel " << c.kernel_h << "x"
+               << c.kernel_w;
+  }
 };
 
 std::string conv_text(const char* name, const Convolution& c, const char* extra = "") {
