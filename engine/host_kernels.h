@@ -28,13 +28,17 @@ class HostKernel {
   // in_place(i) says that output 0 may be input i's buffer.
   virtual Result<> run(std::span<const void* const> inputs, std::span<void* const> outputs,
                        void* workspace) const = 0;
-  virtual bool in_place(size_t input) const { (void)input; return false; }
+  virtual bool in_place(size_t input) const {
+    (void)input;
+    return false;
+  }
 };
 
 // What Engine::load needs to run host steps. Plain functions, so that a test can inject its own.
 struct HostKernels {
   // kUnsupported if no kernel has that name or takes those types; kInvalidArgument if attributes
-  // and types contradict each other. Untrusted input: any operation must yield a kernel or an error.
+  // and types contradict each other. Untrusted input: any operation must yield a kernel or an
+  // error.
   Result<std::unique_ptr<HostKernel>> (*prepare)(const Operation& operation,
                                                  std::span<const HostInput> inputs,
                                                  std::span<const TensorType> outputs) = nullptr;

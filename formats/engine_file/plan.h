@@ -96,8 +96,8 @@ struct FixedInput {
 };
 
 struct ShapePoint {
-  std::string name;   // "b8", "b8/long"
-  int64_t batch = 0;  // rows of the batch dimension; 0: the model has none
+  std::string name;                         // "b8", "b8/long"
+  int64_t batch = 0;                        // rows of the batch dimension; 0: the model has none
   std::vector<TensorType> inputs, outputs;  // as Plan::inputs, Plan::outputs
   std::vector<FixedInput> fixed_inputs;
   uint64_t arena_bytes = 0;
@@ -108,10 +108,10 @@ struct ShapePoint {
 };
 
 struct Constant {
-  std::string name;       // for messages and engine-inspect
-  uint64_t offset = 0;    // within the weights section
+  std::string name;     // for messages and engine-inspect
+  uint64_t offset = 0;  // within the weights section
   uint64_t bytes = 0;
-  uint64_t hash = 0;      // xxh3-64 of its bytes
+  uint64_t hash = 0;  // xxh3-64 of its bytes
   friend bool operator==(const Constant&, const Constant&) = default;
 };
 
@@ -126,12 +126,12 @@ enum class Target : uint8_t { kHost = 0, kCuda = 1 };
 struct Origin {
   std::string kiln_version;
   Target target = Target::kHost;
-  std::string device;              // "NVIDIA H200"; the CPU's name on the host
-  uint32_t compute_capability = 0; // 90
+  std::string device;               // "NVIDIA H200"; the CPU's name on the host
+  uint32_t compute_capability = 0;  // 90
   uint32_t driver_version = 0, cuda_version = 0, cublaslt_version = 0, cudnn_version = 0;
-  std::string precision;           // as requested: "fp32", "fp16", ...
-  bool verified = false;           // every bucket was compared with the reference
-  std::string model_name;          // file name of the source, without its folder
+  std::string precision;   // as requested: "fp32", "fp16", ...
+  bool verified = false;   // every bucket was compared with the reference
+  std::string model_name;  // file name of the source, without its folder
   uint64_t model_hash = 0;
   uint32_t rank = 0, world_size = 1;
   friend bool operator==(const Origin&, const Origin&) = default;
@@ -147,7 +147,7 @@ struct Plan {
   std::vector<Constant> constants;   // sorted by offset
   std::vector<SharedBytes> blobs;
   std::vector<PluginReference> plugins;
-  std::string report_json;           // the build's report, as formats/report writes it
+  std::string report_json;  // the build's report, as formats/report writes it
   // The weights section: in the builder assembled from constants, in the engine a mapped file.
   SharedBytes weights;
 };

@@ -52,12 +52,13 @@ std::string difference(const HostTensor& found, const onnx::Tensor& expected,
     return first_difference(onnx_import::to_ints(found), onnx_import::to_ints(wanted),
                             [](int64_t a, int64_t b) { return a == b; });
   }
-  return first_difference(
-      onnx_import::to_doubles(found), onnx_import::to_doubles(wanted), [&](double a, double b) {
-        Tolerance widened = tolerance;
-        if (tolerance.relative > 0) widened.absolute += narrow_slack(found.type.dtype, b);
-        return agree(a, b, widened);
-      });
+  return first_difference(onnx_import::to_doubles(found), onnx_import::to_doubles(wanted),
+                          [&](double a, double b) {
+                            Tolerance widened = tolerance;
+                            if (tolerance.relative > 0)
+                              widened.absolute += narrow_slack(found.type.dtype, b);
+                            return agree(a, b, widened);
+                          });
 }
 
 }  // namespace kiln::conformance

@@ -54,9 +54,7 @@ const onnx::Tensor* find_tensor(const std::vector<onnx::Tensor>& tensors, const 
   return nameless ? &tensors[position] : nullptr;
 }
 
-HostTensor to_host(const onnx::Tensor& tensor) {
-  return {tensor.type, tensor.data};
-}
+HostTensor to_host(const onnx::Tensor& tensor) { return {tensor.type, tensor.data}; }
 
 bool has_initializer(const onnx::Model& model, const std::string& name) {
   return std::any_of(model.graph.initializers.begin(), model.graph.initializers.end(),

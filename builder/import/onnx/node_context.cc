@@ -15,9 +15,7 @@ std::string list(const std::vector<std::string>& names) {
   return text;
 }
 
-HostTensor host_tensor(const onnx::Tensor& tensor) {
-  return {tensor.type, tensor.data};
-}
+HostTensor host_tensor(const onnx::Tensor& tensor) { return {tensor.type, tensor.data}; }
 
 }  // namespace
 

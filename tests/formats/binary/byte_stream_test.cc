@@ -34,7 +34,7 @@ TEST(ByteStream, SmallIntegersTakeOneByte) {
 
 TEST(ByteStream, LongSpellingsAreRefused) {
   for (const std::string& bytes : {std::string("\x80\x00", 2), std::string(10, '\xff'),
-                                  std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02")}) {
+                                   std::string("\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02")}) {
     ByteReader in(bytes_of(bytes));
     EXPECT_EQ(in.unsigned_int(), 0u);
     EXPECT_FALSE(in.ok());
