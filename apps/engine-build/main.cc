@@ -10,8 +10,18 @@
 
 namespace {
 
-// Exit codes, as the README lists them.
+// As the help text lists them.
 constexpr int kOk = 0, kFailed = 1, kUsage = 2;
+
+constexpr const char* kFooter = R"(
+EXAMPLES
+  engine-build --onnx m.onnx -o m.engine --max-batch 64
+  engine-build --onnx m.onnx -o m.engine --batches 1,8 --shapes ids:Bx128,mask:Bx128
+  engine-build --onnx m.onnx -o m.engine --fp16 --verify-data images.npz --timing-cache m.timing
+  engine-build --onnx m.onnx --check             what in the model is not supported
+
+EXIT CODES
+  0 done   1 failed: nothing was written, an older engine is as it was   2 bad command line)";
 
 struct Flags {
   std::string model, target = "auto", batches;
@@ -23,6 +33,7 @@ struct Flags {
 void describe(CLI::App& app, Flags& flags) {
   kiln::BuildOptions& o = flags.options;
   app.set_version_flag("--version", kiln::kVersion);
+  app.footer(kFooter);
   app.add_option("--onnx", flags.model, "The model")->required();
   app.add_option("-o,--output", o.output, "The engine file to write");
   app.add_option("--target", flags.target, "auto, host or cuda")

@@ -23,7 +23,7 @@ std::string time_left(double seconds) {
 ProgressLine::ProgressLine(bool quiet) : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0) {}
 
 void ProgressLine::show(const kiln::BuildProgress& progress) {
-  if (quiet_) return;
+  if (quiet_ || progress.stage.empty()) return;
   const bool new_stage = progress.stage != stage_;
   stage_ = progress.stage;
   const auto now = std::chrono::steady_clock::now();

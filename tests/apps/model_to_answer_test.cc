@@ -1,0 +1,126 @@
+// The three programs in a row, as a user runs them: a model made by the onnx package, answers by
+// ONNX Runtime.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <nlohmann/json.hpp>
+
+#include "tests/apps/run_program.h"
+
+namespace kiln::testing {
+namespace {
+
+// y = softmax(relu(x w + b)) of x f32[batch, 6]; z = reshape(x, s) where shapes depend on s.
+constexpr const char* kMakeModels = R"(
+import sys
+import numpy as np, onnx, onnxruntime
+from onnx import TensorProto, helper as h, numpy_helper as nh
+
+folder = sys.argv[1] + "/"
+rng = np.random.default_rng(1)
+w, b = rng.normal(size=(6, 4)).astype("f"), rng.normal(size=4).astype("f")
+x = h.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6])
+y = h.make_tensor_value_info("y", TensorProto.FLOAT, ["batch", 4])
+nodes = [h.make_node("MatMul", ["x", "w"], ["m"], "m"), h.make_node("Add", ["m", "b"], ["a"], "a"),
+         h.make_node("Relu", ["a"], ["r"], "r"), h.make_node("Softmax", ["r"], ["y"], "s", axis=-1)]
+graph = h.make_graph(nodes, "g", [x], [y], [nh.from_array(w, "w"), nh.from_array(b, "b")])
+model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+onnx.save(model, folder + "m.onnx")
+data = rng.normal(size=(5, 6)).astype("f")
+np.savez(folder + "x.npz", x=data)
+session = onnxruntime.InferenceSession(folder + "m.onnx")
+np.savez(folder + "y.npz", y=session.run(None, {"x": data})[0])
+np.savez(folder + "other.npz", x=rng.normal(size=(5, 7)).astype("f"))
+
+x = h.make_tensor_value_info("x", TensorProto.FLOAT, [2, 6])
+s = h.make_tensor_value_info("s", TensorProto.INT64, [2])
+z = h.make_tensor_value_info("z", TensorProto.FLOAT, None)
+graph = h.make_graph([h.make_node("Reshape", ["x", "s"], ["z"], "reshape")], "g", [x, s], [z])
+model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+onnx.save(model, folder + "shaped.onnx")
+np.savez(folder + "s.npz", s=np.array([3, 4], np.int64))
+np.savez(folder + "shaped_y.npz", z=np.arange(12, dtype="f").reshape(3, 4))
+np.savez(folder + "shaped_x.npz", x=np.arange(12, dtype="f").reshape(2, 6), s=np.array([3, 4]))
+np.savez(folder + "shaped_2.npz", x=np.arange(12, dtype="f").reshape(2, 6), s=np.array([4, 3]))
+)";
+
+class ModelToAnswer : public ::testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    folder_ = new ScratchFolder;
+    std::ofstream(*folder_ / "make.py") << kMakeModels;
+    const auto made = run_program(KILN_PYTHON, {*folder_ / "make.py", *folder_ / ""});
+    ASSERT_EQ(made.exit_code, 0) << made.err;
+  }
+  static void TearDownTestSuite() {
+    delete folder_;
+    folder_ = nullptr;
+  }
+
+  static std::string path(const std::string& name) { return *folder_ / name; }
+
+  static ProgramResult build(std::vector<std::string> arguments) {
+    arguments.insert(arguments.end(), {"--output", path("m.engine"), "--target", "host"});
+    return run_program("engine-build", arguments);
+  }
+
+  static ScratchFolder* folder_;
+};
+ScratchFolder* ModelToAnswer::folder_ = nullptr;
+
+TEST_F(ModelToAnswer, AgreesWithOnnxRuntime) {
+  const auto built = build({"--onnx", path("m.onnx"), "--batches", "1,4,8", "--verify-data",
+                            path("x.npz"), "--report", path("report.json")});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_NE(built.out.find("verify data 'x.npz'"), std::string::npos) << built.out;
+  EXPECT_EQ(nlohmann::json::parse(read_text(path("report.json")))["kind"], "kiln-build-report");
+
+  const auto ran = run_program("engine-run", {path("m.engine"), "--inputs", path("x.npz"),
+                                              "--reference", path("y.npz"), "--json"});
+  ASSERT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  const auto outcome = nlohmann::json::parse(ran.out);
+  EXPECT_EQ(outcome["rows"], 5);
+  EXPECT_EQ(outcome["bucket"], 8);
+  EXPECT_EQ(outcome["comparisons"][0]["elements"], 20);
+
+  const auto seen = run_program("engine-inspect", {path("m.engine"), "--json", "--steps"});
+  ASSERT_EQ(seen.exit_code, 0) << seen.err;
+  const auto engine = nlohmann::json::parse(seen.out);
+  EXPECT_EQ(engine["origin"]["verified"], true);
+  EXPECT_EQ(engine["points"].size(), 3u);
+  EXPECT_FALSE(engine["points"][0]["steps"].empty());
+  EXPECT_EQ(engine["report"]["points"].size(), 3u);
+}
+
+TEST_F(ModelToAnswer, RefusesVerifyDataThatFitsNothing) {
+  const auto built =
+      build({"--onnx", path("m.onnx"), "--batches", "1", "--verify-data", path("other.npz")});
+  EXPECT_NE(built.exit_code, 0);
+  EXPECT_NE(built.err.find("other.npz': array 'x' is f32[5x7]"), std::string::npos) << built.err;
+  const auto missing =
+      build({"--onnx", path("m.onnx"), "--batches", "1", "--verify-data", path("none.npz")});
+  EXPECT_NE(missing.err.find("none.npz': no such file"), std::string::npos) << missing.err;
+}
+
+TEST_F(ModelToAnswer, SpecialisesOnShapeValues) {
+  const auto unknown = build({"--onnx", path("shaped.onnx")});
+  EXPECT_NE(unknown.exit_code, 0);
+  EXPECT_NE(unknown.err.find("'s'"), std::string::npos) << unknown.err;
+  const auto built = build({"--onnx", path("shaped.onnx"), "--shape-values", path("s.npz")});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  const auto ran = run_program("engine-run", {path("m.engine"), "--inputs", path("shaped_x.npz"),
+                                              "--reference", path("shaped_y.npz")});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
+  const auto random = run_program("engine-run", {path("m.engine")});
+  EXPECT_EQ(random.exit_code, 0) << random.err;
+  const auto other =
+      run_program("engine-run", {path("m.engine"), "--inputs", path("shaped_2.npz")});
+  EXPECT_EQ(other.exit_code, 1);
+  EXPECT_NE(other.err.find("input 's' has another value than the engine was built for"),
+            std::string::npos)
+      << other.err;
+}
+
+}  // namespace
+}  // namespace kiln::testing
