@@ -155,6 +155,7 @@ class Attempt {
     store.kind = Kind::kStore;
     store.dtype = type.dtype;
     store.args = {expr};
+    store.saturate = false;  // casts have rounded; an infinity that was loaded stays one
     store.buffer = static_cast<uint32_t>(body_.inputs().size() + o);
     store.map = place.is_flat ? place.index[0] : flatten(place.index, type.shape);
     return store;

@@ -2,6 +2,8 @@
 // random ones.
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <cstring>
 #include <random>
 
 #include "builder/codegen/lower_loop.h"
@@ -161,6 +163,18 @@ TEST(LoopSemantics, CastsAndWhere) {
     b.out(c).out(b.fn(ScalarFn::kWhere, {negative, x, back}));
     expect_same(b, 0);
   }
+}
+
+TEST(LoopSemantics, InfinitiesOfEightBitFloatsAreStoredAsTheyAre) {
+  Body b;
+  b.out(b.transpose(b.op(ir::Cast{DType::kF8E5M2, false}, {b.in("f32[2x2]")}), {1, 0}));
+  const float values[] = {INFINITY, 1e9f, -INFINITY, 1.0f};
+  Bytes input(sizeof values);
+  std::memcpy(input.data(), values, sizeof values);
+  const auto got = run_lowered(b.graph, {input});
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  const Bytes want{std::byte{0x7C}, std::byte{0xFC}, std::byte{0x7C}, std::byte{0x3C}};
+  EXPECT_EQ(got->front(), want);
 }
 
 TEST(LoopSemantics, EmptyTensors) {
