@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "builder/device.h"
+#include "builder/device/device.h"
 #include "builder/ir/graph.h"
 #include "builder/tactics/accuracy.h"
 #include "builder/tactics/lowered.h"

@@ -1,8 +1,8 @@
 // kiln::build: the path of a model from its file to a verified engine file.
 #include "builder/builder.h"
 
-#include "builder/build_state.h"
-#include "builder/device.h"
+#include "builder/device/device.h"
+#include "builder/driver/build_state.h"
 #include "builder/import/onnx/import.h"
 #include "builder/import/onnx/shape_points.h"
 #include "formats/engine_file/write_engine.h"

@@ -1,4 +1,4 @@
-#include "builder/build_state.h"
+#include "builder/driver/build_state.h"
 
 #include <algorithm>
 

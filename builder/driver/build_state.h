@@ -5,10 +5,10 @@
 #include <vector>
 
 #include "builder/builder.h"
-#include "builder/device.h"
+#include "builder/device/device.h"
+#include "builder/driver/progress.h"
 #include "builder/emit/emit_plan.h"
 #include "builder/pipeline/pass.h"
-#include "builder/progress.h"
 #include "builder/tactics/schedule_regions.h"
 #include "builder/verify/verify_engine.h"
 #include "formats/onnx/model.h"

@@ -1,4 +1,4 @@
-#include "builder/progress.h"
+#include "builder/driver/progress.h"
 
 #include <algorithm>
 

@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <map>
 
-#include "builder/build_state.h"
+#include "builder/driver/build_state.h"
 #include "formats/version.h"
 
 namespace kiln {

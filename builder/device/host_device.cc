@@ -1,7 +1,7 @@
 #include <fstream>
 #include <thread>
 
-#include "builder/device.h"
+#include "builder/device/device.h"
 
 namespace kiln {
 
