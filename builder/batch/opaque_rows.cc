@@ -60,7 +60,7 @@ Result recurrent(const ir::Graph& graph, const ir::Node& node, std::span<const R
   }
   std::vector<Rows> rows;
   for (ir::ValueId output : node.outputs) {
-    rows.push_back(RowAxis{graph.type(output).rank() == 4 ? 2 : 1, 1});
+    rows.emplace_back(RowAxis{graph.type(output).rank() == 4 ? 2 : 1, 1});
   }
   return rows;
 }
