@@ -169,8 +169,8 @@ Result<bool> BuildState::verify_once(double from, double to) {
   KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(make_plan()));
   KILN_ASSIGN_OR_RETURN(const Engine engine,
                         Engine::load_bytes(SharedBytes::take(std::move(bytes)), load_options()));
-  EngineVerifier verifier(
-      engine, [this](const ShapePoint& point) { return import(point); }, accuracy());
+  EngineVerifier verifier(engine, [this](const ShapePoint& point) { return import(point); },
+                          accuracy(), {.plugins = plugins_});
   const double width = (to - from) / static_cast<double>(points_.size());
   for (size_t i = 0; i < points_.size(); ++i) {
     Point& point = points_[i];
@@ -232,11 +232,11 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
   const std::string where =
       "shape point '" + point.shape.name + "' disagrees with the reference (" + seen + ")";
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
-  auto want = run_reference(graph, verdict.failing_inputs);
+  auto want = run_reference(graph, verdict.failing_inputs, {.plugins = plugins_});
   // Inputs of a narrower type than the model's have no reference of their own.
   if (!want.ok()) want = std::vector<HostTensor>();
-  auto fault =
-      locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options());
+  auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options(),
+                            {.plugins = plugins_});
   if (!fault.ok()) return std::move(fault).error().context(where);
   const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
   if (!winner || !selection_->banned.insert(*winner).second) {

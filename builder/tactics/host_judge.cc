@@ -71,7 +71,7 @@ class HostJudge : public Judge {
       if (query.constants[i]) known.back() = HostTensor{query.inputs[i], *query.constants[i]};
     }
     inputs_ = random_inputs(body, 17, known);
-    KILN_ASSIGN_OR_RETURN(want_, run_reference(body, inputs_));
+    KILN_ASSIGN_OR_RETURN(want_, run_reference(body, inputs_, {.plugins = query.plugins}));
     std::vector<ir::ValueId> arguments;
     for (size_t i = 0; i < query.inputs.size(); ++i) {
       arguments.push_back(

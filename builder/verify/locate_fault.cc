@@ -63,7 +63,7 @@ Result<Values> run_all(const Schedule& schedule, std::span<const HostTensor> inp
 
 // The region's body on the values that the engine itself gave it.
 Result<std::string> region_error(const Schedule& schedule, const ScheduledRegion& region,
-                                 const Values& values) {
+                                 const Values& values, const ReferenceOptions& reference) {
   const ir::Graph& graph = schedule.graph;
   const ir::Node& node = graph.node(region.node);
   std::vector<HostTensor> inputs;
@@ -72,7 +72,7 @@ Result<std::string> region_error(const Schedule& schedule, const ScheduledRegion
     inputs.push_back(value.constant ? HostTensor{value.type, *value.constant} : values.at(id));
   }
   KILN_ASSIGN_OR_RETURN(const auto want,
-                        run_reference(*std::get<ir::Region>(node.op).body, inputs));
+                        run_reference(*std::get<ir::Region>(node.op).body, inputs, reference));
   for (size_t i = 0; i < want.size(); ++i) {
     const HostTensor& got = values.at(node.outputs[i]);
     const Comparison result =
@@ -85,11 +85,13 @@ Result<std::string> region_error(const Schedule& schedule, const ScheduledRegion
 }  // namespace
 
 Result<Fault> locate_fault(const Schedule& schedule, std::span<const HostTensor> inputs,
-                           std::span<const HostTensor> want, const LoadOptions& options) {
+                           std::span<const HostTensor> want, const LoadOptions& options,
+                           const ReferenceOptions& reference) {
   const Schedule all = with_all_outputs(schedule);
   KILN_ASSIGN_OR_RETURN(const Values values, run_all(all, inputs, options));
   for (size_t i = 0; i < all.regions.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(const std::string error, region_error(all, all.regions[i], values));
+    KILN_ASSIGN_OR_RETURN(const std::string error,
+                          region_error(all, all.regions[i], values, reference));
     if (!error.empty()) {
       return Fault{i, "region '" + all.regions[i].name + "': " + error};
     }

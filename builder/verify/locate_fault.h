@@ -21,6 +21,7 @@ struct Fault {
 // model's meaning (the graph of regions differs from `want`), or buffers overlap.
 // `want` are the imported graph's outputs for these inputs.
 Result<Fault> locate_fault(const Schedule& schedule, std::span<const HostTensor> inputs,
-                           std::span<const HostTensor> want, const LoadOptions& options);
+                           std::span<const HostTensor> want, const LoadOptions& options,
+                           const ReferenceOptions& reference);
 
 }  // namespace kiln

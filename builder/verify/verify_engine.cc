@@ -111,11 +111,12 @@ HostTensor nudged(const HostTensor& tensor) {
 // By output: how far the reference moves when its inputs do by rounding, several times over, but
 // never more than a hundredth of what the output holds: beyond that nothing would be verified.
 Result<std::vector<double>> noise_of(const ir::Graph& graph, const std::vector<HostTensor>& inputs,
-                                     const std::vector<HostTensor>& outputs) {
+                                     const std::vector<HostTensor>& outputs,
+                                     const ReferenceOptions& options) {
   constexpr double kTimes = 8, kMostOfOutput = 0.01;
   std::vector<HostTensor> moved;
   for (const HostTensor& tensor : inputs) moved.push_back(nudged(tensor));
-  KILN_ASSIGN_OR_RETURN(const auto others, run_reference(graph, moved));
+  KILN_ASSIGN_OR_RETURN(const auto others, run_reference(graph, moved, options));
   std::vector<double> noise;
   for (size_t i = 0; i < outputs.size(); ++i) {
     const TensorType& type = outputs[i].type;
@@ -212,8 +213,9 @@ Result<std::shared_ptr<const EngineVerifier::Rows>> EngineVerifier::reference_ro
       const auto& name = graph.value(graph.inputs()[i]).name;
       if (!point.batch_axes.contains(name)) known[i] = rows.inputs[0][i];
     }
-    KILN_ASSIGN_OR_RETURN(auto outputs, run_reference(graph, rows.inputs.back()));
-    KILN_ASSIGN_OR_RETURN(rows.noise.emplace_back(), noise_of(graph, rows.inputs.back(), outputs));
+    KILN_ASSIGN_OR_RETURN(auto outputs, run_reference(graph, rows.inputs.back(), reference_));
+    KILN_ASSIGN_OR_RETURN(rows.noise.emplace_back(),
+                          noise_of(graph, rows.inputs.back(), outputs, reference_));
     rows.outputs.push_back(std::move(outputs));
   }
   return rows_[point.shape_set] = std::make_shared<const Rows>(std::move(rows));
@@ -291,13 +293,14 @@ Result<PointVerdict> EngineVerifier::verify_data(const ShapePoint& point, const 
   const ShapePointInfo* info = find_point(engine_.info(), point.name);
   if (!info) return lost_point(point);
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import_(point));
-  KILN_ASSIGN_OR_RETURN(const auto want, run_reference(graph, tensors));
+  KILN_ASSIGN_OR_RETURN(const auto want, run_reference(graph, tensors, reference_));
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < tensors.size(); ++i) {
     KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), converted(tensors[i], info->inputs[i].type.dtype));
   }
   KILN_ASSIGN_OR_RETURN(const auto got, run_engine(engine_, *info, inputs));
-  KILN_ASSIGN_OR_RETURN(const auto noise, noise_of(graph, {tensors.begin(), tensors.end()}, want));
+  KILN_ASSIGN_OR_RETURN(const auto noise,
+                        noise_of(graph, {tensors.begin(), tensors.end()}, want, reference_));
   report::Verification check{name, 0, 0, 0, 1, true, ""};
   for (size_t i = 0; i < got.size(); ++i) {
     const std::string label = "output '" + info->outputs[i].name + "'";

@@ -33,8 +33,9 @@ using ImportFn = std::function<Result<ir::Graph>(const ShapePoint&)>;
 
 class EngineVerifier {
  public:
-  EngineVerifier(const Engine& engine, ImportFn import, EngineAccuracy accuracy)
-      : engine_(engine), import_(std::move(import)), accuracy_(accuracy) {}
+  EngineVerifier(const Engine& engine, ImportFn import, EngineAccuracy accuracy,
+                 ReferenceOptions reference = {})
+      : engine_(engine), import_(std::move(import)), accuracy_(accuracy), reference_(reference) {}
 
   // Where rows are independent (`batch_padding` in the engine's info): rows that the reference ran
   // alone, in several orders and in the company of NaN, must come out alike. Otherwise the
@@ -54,6 +55,7 @@ class EngineVerifier {
   const Engine& engine_;
   ImportFn import_;
   EngineAccuracy accuracy_;
+  ReferenceOptions reference_;
   std::map<std::string, std::shared_ptr<const Rows>> rows_;  // by shape set: buckets share them
 };
 
