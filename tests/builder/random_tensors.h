@@ -20,7 +20,9 @@ inline HostTensor random_tensor(const TensorType& type, std::mt19937& random) {
     const double x = is_float(type.dtype) ? normal(random) : static_cast<double>(random() % 2);
     std::memcpy(wide.data() + i, &x, sizeof x);
   }
-  const HostTensor source{{DType::kF64, type.shape}, SharedBytes::take(std::move(wide))};
+  HostTensor source;  // filled by member: g++ 12 takes the aggregate for uninitialised
+  source.type = {DType::kF64, type.shape};
+  source.bytes = SharedBytes::take(std::move(wide));
   auto cast = run_reference_op(ir::Cast{type.dtype, true}, {&source, 1}, {&type, 1});
   EXPECT_TRUE(cast.ok()) << cast.error().message;
   return cast.value()[0];
