@@ -107,7 +107,8 @@ Result<Types> infer_slice(const Operation& o, InputTypes in) {
     if (sizes[i] == 0) continue;
     // No overflow: |step| * (size - 1) is compared by division.
     const bool start_fits = starts[i] >= 0 && starts[i] < extent;
-    const int64_t room = steps[i] >= 0 ? extent - 1 - starts[i] : starts[i];
+    const int64_t last = start_fits ? starts[i] : 0;
+    const int64_t room = steps[i] >= 0 ? extent - 1 - last : last;
     const uint64_t stride = steps[i] >= 0 ? static_cast<uint64_t>(steps[i])
                                           : uint64_t{0} - static_cast<uint64_t>(steps[i]);
     const bool end_fits = sizes[i] == 1 || stride == 0 ||
