@@ -13,7 +13,7 @@ template <class T>
 NamedArray array_of(DType dtype, Shape shape, std::vector<T> values, const char* name = "y") {
   NamedArray array{name, {dtype, std::move(shape)}, {}};
   array.bytes.resize(values.size() * sizeof(T));
-  std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
+  if (!values.empty()) std::memcpy(array.bytes.data(), values.data(), array.bytes.size());
   return array;
 }
 
