@@ -1,4 +1,5 @@
-# Optional: without them only the host target is built. Reported here, used by the CUDA target.
+# Headers only: the runtime opens the driver, cuBLASLt and cuDNN by name when an engine needs them,
+# the builder NVRTC too. Without the headers only the host target is built.
 find_package(CUDAToolkit 12.0 QUIET)
 find_path(KILN_CUDNN_INCLUDE cudnn.h PATHS ${CUDAToolkit_INCLUDE_DIRS})
 find_path(KILN_CUDNN_FRONTEND_INCLUDE cudnn_frontend.h)
@@ -12,3 +13,16 @@ foreach(row "CUDA Toolkit|${CUDAToolkit_VERSION}" "cuDNN|${KILN_CUDNN_INCLUDE}"
   endif()
   message(STATUS "${name}: ${found}")
 endforeach()
+
+set(KILN_CUDA OFF)
+if(CUDAToolkit_FOUND AND KILN_CUDNN_INCLUDE)
+  set(KILN_CUDA ON)
+endif()
+message(STATUS "Target cuda: ${KILN_CUDA}")
+
+add_library(third_party_cuda INTERFACE)
+add_library(third_party::cuda ALIAS third_party_cuda)
+if(KILN_CUDA)
+  target_include_directories(third_party_cuda SYSTEM INTERFACE ${CUDAToolkit_INCLUDE_DIRS}
+                                                               ${KILN_CUDNN_INCLUDE})
+endif()

@@ -24,6 +24,9 @@ struct Collect {
 
   void operator()(const plan::HostOperation& step) { add_call(step, access); }
   void operator()(const plan::PluginCall& step) { add_call(step, access); }
+  void operator()(const plan::KernelLaunch& step) { add_call(step, access); }
+  void operator()(const plan::Matmul& step) { add_call(step, access); }
+  void operator()(const plan::CudnnGraph& step) { add_call(step, access); }
   void operator()(const plan::Copy& step) {
     access.reads = {step.from};
     access.writes = {step.to};

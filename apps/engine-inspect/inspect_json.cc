@@ -51,6 +51,17 @@ struct AddFields {
   }
   void operator()(const plan::HostOperation& step) { call(step); }
   void operator()(const plan::PluginCall& step) { call(step); }
+  void operator()(const plan::Matmul& step) { call(step); }
+  void operator()(const plan::CudnnGraph& step) { call(step); }
+  void operator()(const plan::KernelLaunch& step) {
+    json["module"] = step.module;
+    json["entry"] = step.entry;
+    json["grid"] = step.grid;
+    json["block"] = step.block;
+    json["shared_bytes"] = step.shared_bytes;
+    json["programmatic"] = step.programmatic;
+    call(step);
+  }
   void operator()(const plan::Copy& step) {
     json["from"] = buffer_json(step.from);
     json["to"] = buffer_json(step.to);

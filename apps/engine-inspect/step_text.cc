@@ -45,6 +45,28 @@ Operation shortened(Operation operation) {
   return operation;
 }
 
+std::string extents_text(const std::array<uint32_t, 3>& extents) {
+  return std::to_string(extents[0]) + "x" + std::to_string(extents[1]) + "x" +
+         std::to_string(extents[2]);
+}
+
+std::string launch_text(const plan::KernelLaunch& launch) {
+  std::string text =
+      launch.entry + "<<<" + extents_text(launch.grid) + ", " + extents_text(launch.block);
+  if (launch.shared_bytes > 0) text += ", " + std::to_string(launch.shared_bytes) + " B shared";
+  return text + ">>>" + (launch.programmatic ? " programmatic" : "");
+}
+
+// Null where the step has no operation or the blob does not exist.
+const SharedBytes* operation_blob(const plan::Plan& plan, const plan::StepAction& action) {
+  if (const auto* step = std::get_if<plan::HostOperation>(&action)) {
+    return blob(plan, step->operation);
+  }
+  if (const auto* step = std::get_if<plan::Matmul>(&action)) return blob(plan, step->operation);
+  const auto* step = std::get_if<plan::CudnnGraph>(&action);
+  return step == nullptr ? nullptr : blob(plan, step->operation);
+}
+
 // A loop step's kernel, indented; "" for any other step.
 std::string kernel_text(const plan::Plan& plan, const plan::StepAction& action) {
   const auto* host = std::get_if<plan::HostOperation>(&action);
@@ -88,6 +110,9 @@ std::string data_text(const plan::Plan& plan, const plan::StepAction& action) {
   return std::visit(
       Overloaded{[&](const plan::HostOperation& s) { return call_text(plan, s); },
                  [&](const plan::PluginCall& s) { return call_text(plan, s); },
+                 [&](const plan::KernelLaunch& s) { return call_text(plan, s); },
+                 [&](const plan::Matmul& s) { return call_text(plan, s); },
+                 [&](const plan::CudnnGraph& s) { return call_text(plan, s); },
                  [&](const plan::Copy& s) {
                    return name(s.from) + " -> " + name(s.to) + ", " +
                           report::bytes_text(s.to.bytes);
@@ -171,7 +196,8 @@ std::string type_text(const TensorType& type, int32_t batch_axis, int64_t batch)
 }
 
 std::string action_kind(const plan::StepAction& action) {
-  constexpr const char* kKinds[] = {"host", "plugin", "copy", "branch", "repeat"};
+  constexpr const char* kKinds[] = {"host",   "plugin", "copy",   "branch",
+                                    "repeat", "kernel", "matmul", "cudnn"};
   static_assert(std::size(kKinds) == std::variant_size_v<plan::StepAction>);
   return kKinds[action.index()];
 }
@@ -181,8 +207,8 @@ std::string operation_text(const plan::Plan& plan, const plan::StepAction& actio
     const SharedBytes* attributes = blob(plan, call->attributes);
     return plan.plugins[call->plugin].name + (attributes != nullptr ? text_of(*attributes) : "");
   }
-  const auto* host = std::get_if<plan::HostOperation>(&action);
-  const SharedBytes* bytes = host == nullptr ? nullptr : blob(plan, host->operation);
+  if (const auto* launch = std::get_if<plan::KernelLaunch>(&action)) return launch_text(*launch);
+  const SharedBytes* bytes = operation_blob(plan, action);
   if (bytes == nullptr) return "";
   const auto operation = decode_operation(bytes->bytes);
   if (!operation.ok()) return "<damaged: " + operation.error().message + ">";

@@ -9,6 +9,10 @@ namespace {
 
 using plan::BufferRef;
 
+std::string_view text_of(const SharedBytes& bytes) {
+  return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
+}
+
 // Resolves a lowering's buffers to placed ones.
 class Resolver {
  public:
@@ -87,6 +91,26 @@ void PlanBuilder::add_steps(const ScheduledRegion& region, uint32_t number, cons
                               blobs_.add(call->attributes), resolve.operands(call->inputs),
                               resolve.operands(call->outputs),
                               resolve.workspace(call->workspace_bytes)};
+    }
+    if (const auto* launch = std::get_if<LocalLaunch>(&step)) {
+      return plan::KernelLaunch{blobs_.add(text_of(launch->cubin)),
+                                launch->entry,
+                                launch->grid,
+                                launch->block,
+                                launch->shared_bytes,
+                                launch->programmatic,
+                                resolve.operands(launch->inputs),
+                                resolve.operands(launch->outputs),
+                                resolve.workspace(launch->workspace_bytes)};
+    }
+    if (const auto* call = std::get_if<LibraryCall>(&step)) {
+      const uint32_t operation = blobs_.add(encode(call->operation));
+      const auto inputs = resolve.operands(call->inputs), outputs = resolve.operands(call->outputs);
+      const BufferRef workspace = resolve.workspace(call->workspace_bytes);
+      if (call->library == LibraryCall::Library::kCudnn) {
+        return plan::CudnnGraph{operation, inputs, outputs, workspace};
+      }
+      return plan::Matmul{operation, inputs, outputs, workspace};
     }
     if (const auto* copy = std::get_if<LocalCopy>(&step)) {
       return plan::Copy{resolve.ref(copy->from), resolve.ref(copy->to)};

@@ -122,21 +122,9 @@ class Placer {
       const auto bytes = static_cast<uint64_t>(type.bytes());
       temporaries.push_back(add_lifetime(region.name + " (temporary)", {bytes, step, step, {}}));
     }
-    const uint64_t workspace = workspace_bytes(region.lowered);
+    const uint64_t workspace = largest_workspace(region.lowered);
     temporaries.push_back(add_lifetime(region.name + " (workspace)", {workspace, step, step, {}}));
     memory_.workspace_bytes = std::max(memory_.workspace_bytes, workspace);
-  }
-
-  static uint64_t workspace_bytes(const Lowered& lowered) {
-    uint64_t most = 0;
-    for (const LocalStep& step : lowered.steps) {
-      if (const auto* call = std::get_if<HostCall>(&step)) {
-        most = std::max(most, call->workspace_bytes);
-      } else if (const auto* plugin = std::get_if<HostPluginCall>(&step)) {
-        most = std::max(most, plugin->workspace_bytes);
-      }
-    }
-    return most;
   }
 
   BufferRef arena_ref(const Placement& placement, size_t lifetime, uint64_t bytes) const {

@@ -1,6 +1,7 @@
 // Lowered: what one region does in an engine, in terms of its own buffers. Emit turns it into plan
 // steps once buffers have their places.
 #pragma once
+#include <array>
 #include <cstdint>
 #include <string>
 #include <variant>
@@ -32,6 +33,26 @@ struct HostPluginCall {
   uint64_t workspace_bytes = 0;
 };
 
+// A launch of a generated kernel. Its parameters: inputs, outputs, workspace if there is one.
+struct LocalLaunch {
+  SharedBytes cubin;
+  std::string entry;
+  std::array<uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  uint32_t shared_bytes = 0;
+  bool programmatic = false;
+  std::vector<LocalBuffer> inputs, outputs;
+  uint64_t workspace_bytes = 0;
+};
+
+// A call of cuBLASLt or cuDNN; the operation is what the engine's step of that kind decodes.
+struct LibraryCall {
+  enum class Library : uint8_t { kCublasLt, kCudnn };
+  Library library = Library::kCublasLt;
+  Operation operation;
+  std::vector<LocalBuffer> inputs, outputs;
+  uint64_t workspace_bytes = 0;
+};
+
 struct LocalCopy {
   LocalBuffer from, to;
 };
@@ -46,7 +67,10 @@ struct LocalRepeat {
   uint32_t body_steps = 0;
 };
 
-using LocalStep = std::variant<HostCall, HostPluginCall, LocalCopy, LocalBranch, LocalRepeat>;
+using LocalStep = std::variant<HostCall, HostPluginCall, LocalCopy, LocalBranch, LocalRepeat,
+                               LocalLaunch, LibraryCall>;
+
+uint64_t workspace_bytes(const LocalStep& step);  // 0 for steps without one
 
 struct Lowered {
   std::vector<LocalStep> steps;
@@ -56,5 +80,8 @@ struct Lowered {
   // finish_lowering() fills this.
   std::vector<uint32_t> in_place_inputs;
 };
+
+// Steps run one after the other, so they share one workspace.
+uint64_t largest_workspace(const Lowered& lowered);
 
 }  // namespace kiln

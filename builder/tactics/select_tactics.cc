@@ -152,16 +152,6 @@ class Selector {
     return selection;
   }
 
-  static uint64_t largest_workspace(const Lowered& lowered) {
-    uint64_t most = 0;
-    for (const LocalStep& step : lowered.steps) {
-      if (const auto* call = std::get_if<HostCall>(&step)) {
-        most = std::max(most, call->workspace_bytes);
-      }
-    }
-    return most;
-  }
-
   static std::string slower_by(double us, double best_us) {
     char text[64];
     if (us <= best_us * (1 + kNoise))

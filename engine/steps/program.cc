@@ -10,7 +10,9 @@ namespace {
 
 template <class Action>
 Result<PreparedStep> prepare(const Action& action, const StepResources& resources) {
-  if constexpr (requires { prepare_step(action, resources); }) {
+  if constexpr (plan::kRunsOnDevice<Action>) {
+    return Error{ErrorCode::kInternal, "is a step of target cuda"};
+  } else if constexpr (requires { prepare_step(action, resources); }) {
     auto prepared = prepare_step(action, resources);
     if (!prepared) return std::move(prepared).error();
     return PreparedStep(*std::move(prepared));

@@ -23,6 +23,11 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t size) {
   return offset <= size && bytes <= size - offset;
 }
 
+// Of every CUDA device so far.
+constexpr std::array<uint32_t, 3> kMostGrid = {2147483647, 65535, 65535};
+constexpr std::array<uint32_t, 3> kMostBlock = {1024, 1024, 64};
+constexpr uint64_t kMostThreads = 1024;
+
 class StepChecker {
  public:
   StepChecker(const Plan& plan, const ShapePoint& point) : plan_(plan), point_(point) {}
@@ -80,6 +85,45 @@ class StepChecker {
   Result<> check(const HostOperation& step) const {
     if (step.operation >= plan_.blobs.size()) return bad_number("operation blob", step.operation);
     return check_call(step.inputs, step.outputs, step.workspace);
+  }
+
+  Result<> check(const Matmul& step) const { return check_library_call(step); }
+  Result<> check(const CudnnGraph& step) const { return check_library_call(step); }
+
+  template <class Call>
+  Result<> check_library_call(const Call& step) const {
+    KILN_RETURN_IF_ERROR(check_target("a library call"));
+    if (step.operation >= plan_.blobs.size()) return bad_number("operation blob", step.operation);
+    return check_call(step.inputs, step.outputs, step.workspace);
+  }
+
+  Result<> check(const KernelLaunch& step) const {
+    KILN_RETURN_IF_ERROR(check_target("a kernel launch"));
+    if (step.module >= plan_.blobs.size()) return bad_number("module blob", step.module);
+    if (step.entry.empty()) return corrupt("the kernel's entry has no name");
+    KILN_RETURN_IF_ERROR(check_extents("grid", step.grid, kMostGrid));
+    KILN_RETURN_IF_ERROR(check_extents("block", step.block, kMostBlock));
+    const uint64_t threads = uint64_t{step.block[0]} * step.block[1] * step.block[2];
+    if (threads > kMostThreads) {
+      return corrupt("block has " + std::to_string(threads) + " threads, expected at most " +
+                     std::to_string(kMostThreads));
+    }
+    return check_call(step.inputs, step.outputs, step.workspace);
+  }
+
+  Result<> check_target(const char* what) const {
+    if (plan_.origin.target == Target::kCuda) return Ok();
+    return corrupt(std::string(what) + " in an engine for target host");
+  }
+
+  static Result<> check_extents(const char* name, const std::array<uint32_t, 3>& extents,
+                                const std::array<uint32_t, 3>& most) {
+    for (size_t i = 0; i < 3; ++i) {
+      if (extents[i] > 0 && extents[i] <= most[i]) continue;
+      return corrupt(std::string(name) + " extent " + std::to_string(i) + " is " +
+                     std::to_string(extents[i]) + ", expected 1 to " + std::to_string(most[i]));
+    }
+    return Ok();
   }
 
   Result<> check(const PluginCall& step) const {

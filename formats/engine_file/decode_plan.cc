@@ -201,15 +201,37 @@ class PlanDecoder {
                                  buffer(repeat.iteration()), repeat.body_steps()};
         return check_spaces({repeat.trip_count(), repeat.condition(), repeat.iteration()});
       }
+      case Action::KernelLaunch:
+        return decode_action(*from.action_as_KernelLaunch(),
+                             to.action.emplace<plan::KernelLaunch>());
+      case Action::Matmul:
+        return decode_action(*from.action_as_Matmul(), to.action.emplace<plan::Matmul>());
+      case Action::CudnnGraph:
+        return decode_action(*from.action_as_CudnnGraph(), to.action.emplace<plan::CudnnGraph>());
       default:
         return corrupt("step kind is " + std::to_string(int(from.action_type())) +
                        ", expected 1 to " + std::to_string(int(Action::MAX)));
     }
   }
 
-  Result<> decode_action(const HostOperation& from, plan::HostOperation& to) {
+  // HostOperation, Matmul, CudnnGraph.
+  template <class From, class To>
+  Result<> decode_action(const From& from, To& to) {
     to.operation = from.operation();
     return decode_operands(from, to);
+  }
+  Result<> decode_action(const KernelLaunch& from, plan::KernelLaunch& to) {
+    to.module = from.module_();
+    to.shared_bytes = from.shared_bytes();
+    to.programmatic = from.programmatic();
+    to.grid = extents(from.grid());
+    to.block = extents(from.block());
+    KILN_RETURN_IF_ERROR(decode_text(from.entry(), to.entry));
+    return decode_operands(from, to);
+  }
+  static std::array<uint32_t, 3> extents(const Extents* from) {
+    if (from == nullptr) return {0, 0, 0};
+    return {from->x(), from->y(), from->z()};
   }
   Result<> decode_action(const PluginCall& from, plan::PluginCall& to) {
     to.plugin = from.plugin();

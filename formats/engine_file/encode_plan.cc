@@ -97,6 +97,29 @@ class PlanEncoder {
     return {Action::Branch,
             CreateBranch(builder_, &condition, step.then_steps, step.else_steps).Union()};
   }
+  std::pair<Action, flatbuffers::Offset<void>> encode_action(const plan::KernelLaunch& step) {
+    const auto entry = text(step.entry);
+    const auto inputs = operands(step.inputs), outputs = operands(step.outputs);
+    const BufferRef workspace = buffer(step.workspace);
+    const Extents grid(step.grid[0], step.grid[1], step.grid[2]);
+    const Extents block(step.block[0], step.block[1], step.block[2]);
+    return {Action::KernelLaunch,
+            CreateKernelLaunch(builder_, step.module, entry, &grid, &block, step.shared_bytes,
+                               step.programmatic, inputs, outputs, &workspace)
+                .Union()};
+  }
+  std::pair<Action, flatbuffers::Offset<void>> encode_action(const plan::Matmul& step) {
+    const auto inputs = operands(step.inputs), outputs = operands(step.outputs);
+    const BufferRef workspace = buffer(step.workspace);
+    return {Action::Matmul,
+            CreateMatmul(builder_, step.operation, inputs, outputs, &workspace).Union()};
+  }
+  std::pair<Action, flatbuffers::Offset<void>> encode_action(const plan::CudnnGraph& step) {
+    const auto inputs = operands(step.inputs), outputs = operands(step.outputs);
+    const BufferRef workspace = buffer(step.workspace);
+    return {Action::CudnnGraph,
+            CreateCudnnGraph(builder_, step.operation, inputs, outputs, &workspace).Union()};
+  }
   std::pair<Action, flatbuffers::Offset<void>> encode_action(const plan::Repeat& step) {
     const BufferRef trip_count = buffer(step.trip_count), condition = buffer(step.condition),
                     iteration = buffer(step.iteration);

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -71,8 +72,45 @@ struct Repeat {
   friend bool operator==(const Repeat&, const Repeat&) = default;
 };
 
-// The CUDA target adds KernelLaunch, Matmul, CudnnGraph and Collective at the end.
-using StepAction = std::variant<HostOperation, PluginCall, Copy, Branch, Repeat>;
+// One launch of a kernel of ours on the device. Its parameters are the addresses of the inputs, the
+// outputs and the workspace (where there is one), in this order.
+struct KernelLaunch {
+  uint32_t module = 0;  // number of a blob: a cubin
+  std::string entry;
+  std::array<uint32_t, 3> grid = {1, 1, 1}, block = {1, 1, 1};
+  uint32_t shared_bytes = 0;  // dynamic shared memory
+  // The kernel waits for the steps before it by itself, so it may be launched before they end.
+  bool programmatic = false;
+  std::vector<Operand> inputs, outputs;
+  BufferRef workspace;
+  friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
+};
+
+// A cuBLASLt matmul. `operation` is the number of a blob: an encoded Operation that holds problem,
+// epilogue and algorithm (engine/cuda/steps/matmul.h).
+struct Matmul {
+  uint32_t operation = 0;
+  std::vector<Operand> inputs, outputs;
+  BufferRef workspace;
+  friend bool operator==(const Matmul&, const Matmul&) = default;
+};
+
+// The execution of a cuDNN plan. `operation` is the number of a blob: an encoded Operation that
+// holds the plan and the ids of its tensors (engine/cuda/steps/cudnn_graph.h).
+struct CudnnGraph {
+  uint32_t operation = 0;
+  std::vector<Operand> inputs, outputs;
+  BufferRef workspace;
+  friend bool operator==(const CudnnGraph&, const CudnnGraph&) = default;
+};
+
+using StepAction =
+    std::variant<HostOperation, PluginCall, Copy, Branch, Repeat, KernelLaunch, Matmul, CudnnGraph>;
+
+template <class Action>
+inline constexpr bool kRunsOnDevice =
+    std::is_same_v<Action, KernelLaunch> || std::is_same_v<Action, Matmul> ||
+    std::is_same_v<Action, CudnnGraph>;
 
 struct Step {
   uint32_t region = 0;  // number in ShapePoint::region_names, for messages and profiles

@@ -1,0 +1,22 @@
+#include "builder/tactics/lowered.h"
+
+#include <algorithm>
+
+namespace kiln {
+
+uint64_t workspace_bytes(const LocalStep& step) {
+  return std::visit(
+      [](const auto& action) -> uint64_t {
+        if constexpr (requires { action.workspace_bytes; }) return action.workspace_bytes;
+        return 0;
+      },
+      step);
+}
+
+uint64_t largest_workspace(const Lowered& lowered) {
+  uint64_t most = 0;
+  for (const LocalStep& step : lowered.steps) most = std::max(most, workspace_bytes(step));
+  return most;
+}
+
+}  // namespace kiln

@@ -1,0 +1,65 @@
+// Device: one GPU and its primary context, which is also that of programs that use the CUDA
+// runtime.
+#pragma once
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "engine/cuda/libraries.h"
+
+namespace kiln::cuda {
+
+struct DeviceProperties {
+  std::string name;  // "NVIDIA H200"
+  int ordinal = 0;
+  uint32_t compute_capability = 0;  // 90
+  uint32_t driver_version = 0;      // 13000: the CUDA version that the driver serves
+  uint32_t multiprocessors = 0;
+  uint32_t shared_bytes_per_block = 0;  // the most that a kernel may opt in to
+  uint64_t memory_bytes = 0, l2_bytes = 0;
+};
+
+// Immutable, shared by everything that lives on the GPU; thread-safe.
+class Device {
+ public:
+  // kUnsupported: no driver or no such GPU.
+  static Result<std::shared_ptr<const Device>> open(int ordinal,
+                                                    std::shared_ptr<const Libraries> libraries);
+  ~Device();
+  Device(const Device&) = delete;
+  Device& operator=(const Device&) = delete;
+
+  const DeviceProperties& properties() const { return properties_; }
+  const DriverApi& driver() const { return *driver_; }
+  const Libraries& libraries() const { return *libraries_; }
+  // Of a driver call of this device.
+  Result<> check(CUresult result, const std::string& what) const {
+    return cuda::check(*driver_, result, what);
+  }
+
+ private:
+  friend class CurrentDevice;
+  Device() = default;
+  Result<> read_properties(CUdevice device, int ordinal);
+
+  std::shared_ptr<const Libraries> libraries_;
+  const DriverApi* driver_ = nullptr;
+  CUdevice device_ = 0;
+  CUcontext context_ = nullptr;
+  DeviceProperties properties_;
+};
+
+// Makes the device the calling thread's current one while it lives. Driver calls need that.
+class CurrentDevice {
+ public:
+  explicit CurrentDevice(const Device& device);
+  ~CurrentDevice();
+  CurrentDevice(const CurrentDevice&) = delete;
+  CurrentDevice& operator=(const CurrentDevice&) = delete;
+
+ private:
+  const Device& device_;
+  bool pushed_ = false;
+};
+
+}  // namespace kiln::cuda
