@@ -15,7 +15,7 @@ namespace kiln::cuda {
 struct DeviceResources {
   const plan::Plan& plan;
   std::shared_ptr<const Device> device;
-  ModuleSet& modules;       // by the plan's blob numbers
+  ModuleSet& modules;  // by the plan's blob numbers
   CublasLtHandle& cublaslt;
   CudnnHandle& cudnn;
 };
