@@ -52,7 +52,11 @@ Result<ValueId> join_chain(Site& site) {
   if (!cast || !ir::producer_as<ir::Cast>(site.graph, site.input(0))) return kNoValue;
   const ValueId source = ir::operand(site.graph, site.input(0), 0);
   const DType from = site.graph.type(source).dtype;
-  if (!keeps_all(from, site.graph.type(site.input(0)).dtype)) return kNoValue;
+  const DType between = site.graph.type(site.input(0)).dtype;
+  if (!keeps_all(from, between)) return kNoValue;
+  // An integer out of range wraps; as a float it would have saturated.
+  const bool saturates = !is_float(from) && is_float(between) && is_integer(cast->to);
+  if (saturates && !keeps_all(from, cast->to)) return kNoValue;
   if (from == cast->to) return source;
   return site.emit(*cast, {source});
 }
