@@ -1,7 +1,7 @@
 // The one place where values change their dtype on the host: narrow floats, 4-bit integers, and
 // ONNX's Cast with Kiln's policy where the standard leaves the result open: float to integer
-// truncates and saturates, NaN becomes 0; integer to integer wraps; everything rounds to nearest
-// even, once.
+// truncates and saturates, but to 4 bits keeps the low ones, as ONNX's own tests do; NaN becomes 0;
+// integer to integer wraps; everything rounds to nearest even, once.
 #pragma once
 #include <bit>
 #include <cmath>

@@ -162,7 +162,9 @@ LaneOf<kTo> cast_one(LaneOf<kFrom> value, bool saturate) {
   if constexpr (kTo == DType::kBool) {
     return value != 0;
   } else if constexpr (!kIsFloat<kTo>) {
-    if constexpr (kIsFloat<kFrom>)
+    if constexpr (kIsFloat<kFrom> && kIs4Bit<kTo>)
+      return wrap_integer(kTo, saturate_to_integer(DType::kI64, value));
+    else if constexpr (kIsFloat<kFrom>)
       return saturate_to_integer(kTo, value);
     else
       return wrap_integer(kTo, static_cast<int64_t>(value));

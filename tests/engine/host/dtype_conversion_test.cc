@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cmath>
 #include <limits>
 #include <random>
@@ -189,6 +190,19 @@ TEST(DTypeConversion, FourBitElementsShareBytes) {
   uint8_t bytes[3];
   convert(DType::kU4, packed, DType::kU8, bytes, 3);
   EXPECT_EQ(bytes[0], 8);
+}
+
+// As ONNX's test_cast_FLOAT_to_INT4 and ONNX Runtime have it.
+TEST(DTypeConversion, FloatsKeepTheLowFourBits) {
+  const float in[] = {-9, -8, 7.9f, 8, 9, 300, kNan, 1e30f};
+  uint8_t packed[4];
+  int8_t back[8];
+  convert(DType::kF32, in, DType::kI4, packed, 8);
+  convert(DType::kI4, packed, DType::kI8, back, 8);
+  EXPECT_EQ(std::to_array(back), (std::array<int8_t, 8>{7, -8, 7, -8, -7, -4, 0, -1}));
+  convert(DType::kF32, in, DType::kU4, packed, 8);
+  convert(DType::kU4, packed, DType::kU8, back, 8);
+  EXPECT_EQ(std::to_array(back), (std::array<int8_t, 8>{7, 8, 7, 8, 9, 12, 0, 15}));
 }
 
 }  // namespace
