@@ -38,7 +38,7 @@ ValueId clamp01(NodeContext& c, ValueId x) {
 
 ValueId gelu_erf(NodeContext& c, ValueId x) {
   const ValueId erf = c.apply(ScalarFn::kErf, {c.div(x, number(c, x, std::sqrt(2.0)))});
-  return c.mul(c.mul(x, c.add(erf, number(c, x, 1))), number(c, x, 0.5));
+  return c.mul(x, c.mul(c.add(erf, number(c, x, 1)), number(c, x, 0.5)));
 }
 
 ValueId gelu_tanh(NodeContext& c, ValueId x) {
@@ -46,7 +46,7 @@ ValueId gelu_tanh(NodeContext& c, ValueId x) {
   const ValueId inner =
       c.mul(c.add(x, c.mul(cube, number(c, x, 0.044715))), number(c, x, std::sqrt(2.0 / M_PI)));
   const ValueId tanh = c.apply(ScalarFn::kTanh, {inner});
-  return c.mul(c.mul(x, c.add(tanh, number(c, x, 1))), number(c, x, 0.5));
+  return c.mul(x, c.mul(c.add(tanh, number(c, x, 1)), number(c, x, 0.5)));
 }
 
 Outputs relu(NodeContext& c) {

@@ -32,7 +32,8 @@ inline float exp_f32(float x) {
 
 inline float sigmoid_f32(float x) { return 1.0f / (1.0f + exp_f32(-x)); }
 
-// Odd rational approximations on the interval outside of which the result rounds to +-1.
+// Odd rational approximations on the interval outside of which the result rounds to +-1, and is
+// exactly that: 1 + erf(-infinity) must be 0.
 inline float tanh_f32(float x) {
   constexpr float kEnd = 7.90531110763549805f;
   const float low = -kEnd > x ? -kEnd : x;
@@ -49,7 +50,7 @@ inline float tanh_f32(float x) {
   q = q * s + 1.18534705686654e-04f;
   q = q * s + 2.26843463243900e-03f;
   q = q * s + 4.89352518554385e-03f;
-  return v * p / q;
+  return std::fabs(v) == kEnd ? std::copysign(1.0f, v) : v * p / q;
 }
 
 inline float erf_f32(float x) {
@@ -69,7 +70,7 @@ inline float erf_f32(float x) {
   q = q * s - 1.68282697438203e-03f;
   q = q * s - 7.37332916720468e-03f;
   q = q * s - 1.42647390514189e-02f;
-  return v * p / q;
+  return std::fabs(v) == kEnd ? std::copysign(1.0f, v) : v * p / q;
 }
 
 }  // namespace kiln::host
