@@ -12,6 +12,10 @@ struct DeviceInfo {
   std::string name;                 // "NVIDIA H200"; the CPU's name on the host
   uint32_t compute_capability = 0;  // 90; 0 on the host
   int threads = 1;                  // the host's
+  // Of a GPU; 0 on the host, versions also where the library is absent.
+  uint32_t multiprocessors = 0;
+  uint64_t memory_bytes = 0, l2_bytes = 0;
+  uint32_t driver_version = 0, cuda_version = 0, cublaslt_version = 0, cudnn_version = 0;
 };
 
 // The machine that this process runs on.

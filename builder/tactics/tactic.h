@@ -15,12 +15,15 @@
 
 namespace kiln {
 
+struct CudaTools;  // builder/cuda/build_tools.h
+
 struct TacticQuery {
   const ir::Region& region;
   std::vector<TensorType> inputs, outputs;
   std::vector<std::optional<SharedBytes>> constants;  // by input; those whose bytes are known
   const DeviceInfo& device;
   std::span<const Plugin> plugins;
+  const CudaTools* cuda = nullptr;  // null on the host target
 };
 
 // One way to run a region. Within a provider the key says it all: lower() needs nothing else.

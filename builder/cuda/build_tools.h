@@ -1,0 +1,30 @@
+// CudaTools: the GPU and the libraries that tactics for it are made and tried with. This header
+// needs no CUDA header, so that TacticQuery can name it where the toolkit is absent.
+#pragma once
+#include <memory>
+#include <string>
+
+#include "builder/device/device.h"
+#include "formats/result.h"
+
+namespace kiln {
+
+namespace cuda {
+class Device;
+class CublasLtHandle;
+class CudnnHandle;
+}  // namespace cuda
+
+class KernelCompiler;
+
+// One for each build. Thread-safe, as its members are.
+struct CudaTools {
+  // Null, like the handles: the GPU is elsewhere, tactics come from a timing cache alone.
+  std::shared_ptr<const cuda::Device> device;
+  std::shared_ptr<cuda::CublasLtHandle> cublaslt;
+  std::shared_ptr<cuda::CudnnHandle> cudnn;
+  std::shared_ptr<KernelCompiler> compiler;
+  bool allow_tf32 = false;  // f32 contractions may round their operands to TF32
+};
+
+}  // namespace kiln
