@@ -1,0 +1,129 @@
+#include "engine/cuda/steps/cudnn_graph.h"
+
+#include <set>
+
+#include "engine/steps/call_rules.h"
+
+namespace kiln::cuda {
+namespace {
+
+Error corrupt(std::string why) {
+  return {ErrorCode::kCorruptData, "cuDNN graph: " + std::move(why)};
+}
+
+std::vector<plan::Operand> operands_of(const plan::CudnnGraph& step) {
+  std::vector<plan::Operand> operands = step.inputs;
+  operands.insert(operands.end(), step.outputs.begin(), step.outputs.end());
+  return operands;
+}
+
+// The pointers to what the plan reads and writes; scalars are read from `call`, which must outlive
+// the execution.
+Result<CudnnDescriptor> make_variant_pack(const CudnnApi& cudnn, const CudnnCall& call,
+                                          std::span<void* const> operands, void* workspace) {
+  std::vector<int64_t> uids = call.uids;
+  std::vector<void*> pointers(operands.begin(), operands.end());
+  for (size_t i = 0; i < call.scalars.size(); ++i) {
+    uids.push_back(call.scalar_uids[i]);
+    pointers.push_back(const_cast<float*>(&call.scalars[i]));
+  }
+  DescriptorWriter writer(cudnn, CUDNN_BACKEND_VARIANT_PACK_DESCRIPTOR, "cuDNN's arguments");
+  writer.pointers(CUDNN_ATTR_VARIANT_PACK_DATA_POINTERS, pointers)
+      .ints(CUDNN_ATTR_VARIANT_PACK_UNIQUE_IDS, uids)
+      .pointers(CUDNN_ATTR_VARIANT_PACK_WORKSPACE, std::span(&workspace, 1));
+  return writer.finish();
+}
+
+}  // namespace
+
+Result<CudnnCall> decode_cudnn_call(const Operation& operation, const plan::CudnnGraph& step) {
+  if (operation.name != kCudnnGraphOperation) {
+    return corrupt("found operation '" + operation.name + "', expected '" + kCudnnGraphOperation +
+                   "'");
+  }
+  CudnnCall call{operation.get_string("plan", ""), operation.get_ints("uids"),
+                 operation.get_ints("scalar_uids"), {},
+                 static_cast<uint64_t>(operation.get_int("version", 0))};
+  for (double scalar : operation.get_doubles("scalars")) {
+    call.scalars.push_back(static_cast<float>(scalar));
+  }
+  if (call.plan.empty()) return corrupt("it has no plan");
+  const auto bytes = operation.get_ints("bytes");
+  const auto operands = operands_of(step);
+  if (call.uids.size() != operands.size() || bytes.size() != operands.size()) {
+    return corrupt("it has " + std::to_string(call.uids.size()) + " ids and " +
+                   std::to_string(bytes.size()) + " lengths for " +
+                   std::to_string(operands.size()) + " operands");
+  }
+  if (call.scalar_uids.size() != call.scalars.size()) {
+    return corrupt("it has " + std::to_string(call.scalar_uids.size()) + " ids for " +
+                   std::to_string(call.scalars.size()) + " scalars");
+  }
+  std::set<int64_t> seen(call.uids.begin(), call.uids.end());
+  seen.insert(call.scalar_uids.begin(), call.scalar_uids.end());
+  if (seen.size() != call.uids.size() + call.scalar_uids.size()) return corrupt("an id repeats");
+  for (size_t i = 0; i < operands.size(); ++i) {
+    if (operands[i].type.bytes() == bytes[i]) continue;
+    return corrupt("operand " + std::to_string(i) + " has " +
+                   std::to_string(operands[i].type.bytes()) + " bytes, its plan takes " +
+                   std::to_string(bytes[i]));
+  }
+  return call;
+}
+
+Result<CudnnDescriptor> load_cudnn_plan(const CudnnApi& cudnn, cudnnHandle_t handle,
+                                        const CudnnCall& call, const plan::CudnnGraph& step) {
+  const uint64_t version = cudnn.get_version();
+  if (version != call.version) {
+    return Error{ErrorCode::kVersionMismatch,
+                 "cuDNN graph: made with cuDNN " + std::to_string(call.version) + ", found " +
+                     std::to_string(version) + "; install that version or build the engine again"};
+  }
+  auto plan = DescriptorWriter(cudnn, CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a stored plan")
+                  .handle(CUDNN_ATTR_EXECUTION_PLAN_HANDLE, handle)
+                  .text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, call.plan)
+                  .finish();
+  if (!plan.ok() && plan.error().code == ErrorCode::kUnsupported) {
+    return corrupt(plan.error().message);
+  }
+  if (!plan.ok()) return plan;
+  KILN_ASSIGN_OR_RETURN(const int64_t needed,
+                        plan->get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
+                                      "asking a cuDNN plan for its workspace"));
+  if (needed < 0) return corrupt("its plan asks for a negative workspace");
+  KILN_RETURN_IF_ERROR(check_workspace(step.workspace, static_cast<uint64_t>(needed)));
+  return plan;
+}
+
+Result<PreparedCudnnGraph> prepare_step(const plan::CudnnGraph& step,
+                                        const DeviceResources& resources) {
+  KILN_ASSIGN_OR_RETURN(const Operation operation,
+                        decode_operation(resources.plan.blobs[step.operation].bytes));
+  PreparedCudnnGraph prepared{&step, &resources.cudnn, {}, {}};
+  KILN_ASSIGN_OR_RETURN(prepared.call, decode_cudnn_call(operation, step));
+  KILN_RETURN_IF_ERROR(
+      check_overlaps(step.inputs, step.outputs, step.workspace, [](size_t) { return false; }));
+  KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, resources.cudnn.api());
+  KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, resources.cudnn.get());
+  const CurrentDevice current(*resources.device);
+  KILN_ASSIGN_OR_RETURN(prepared.plan, load_cudnn_plan(*cudnn, handle, prepared.call, step));
+  prepared.call.plan.clear();  // it may hold a kernel, and is not needed again
+  return prepared;
+}
+
+Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUstream stream) {
+  std::vector<void*> operands;
+  for (const plan::Operand& operand : step.step->inputs) {
+    operands.push_back(const_cast<void*>(spaces.read(operand.buffer)));
+  }
+  for (const plan::Operand& operand : step.step->outputs) {
+    operands.push_back(spaces.write(operand.buffer));
+  }
+  KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, step.cudnn->api());
+  KILN_ASSIGN_OR_RETURN(
+      const CudnnDescriptor arguments,
+      make_variant_pack(*cudnn, step.call, operands, spaces.write(step.step->workspace)));
+  return step.cudnn->execute(step.plan.get(), arguments.get(), stream);
+}
+
+}  // namespace kiln::cuda
