@@ -1,0 +1,193 @@
+#include "builder/codegen/cuda/tile_code.h"
+
+#include <algorithm>
+
+namespace kiln::codegen {
+namespace {
+
+using loop::Expr;
+using loop::ExprId;
+using Kind = loop::Expr::Kind;
+
+std::string number(uint32_t value) { return std::to_string(value); }
+
+}  // namespace
+
+TileCode::TileCode(const KernelFacts& facts, const Lanes& lanes, Lines& out)
+    : facts_(facts), lanes_(lanes), out_(out), motions_(motions(facts, lanes)) {}
+
+std::string TileCode::kept_name(ExprId id) const {
+  const bool pack = facts_.expr(id).kind == Kind::kLoad && motions_[id] == Motion::kPacked;
+  return (pack ? "r" : "p") + number(id);
+}
+
+std::string TileCode::kept_declaration(ExprId id, uint32_t chunks) const {
+  const Expr& e = facts_.expr(id);
+  std::string type(register_type(e.dtype));
+  std::string extents = chunks > 0 ? "[" + number(chunks) + "]" : "";
+  if (motions_[id] == Motion::kPacked) {
+    type = "Pack<" + std::string(element_type(e.dtype)) + ", " + number(lanes_.count) + ">";
+  } else if (motions_[id] == Motion::kScattered) {
+    extents += "[" + number(lanes_.count) + "]";
+  }
+  return type + " " + kept_name(id) + extents + ";";
+}
+
+std::string TileCode::accumulator(ExprId reduce) const {
+  return "a" + number(reduce) + (accumulates_by_lane(reduce) ? "[l]" : "");
+}
+
+// --- texts ---
+
+std::string TileCode::value(ExprId id) const {
+  const Expr& e = facts_.expr(id);
+  if (e.kind == Kind::kConstant) return constant_text(e.dtype, e.constant);
+  if (const auto found = local_.find(id); found != local_.end()) return found->second;
+  const std::string& place = places_.at(id);
+  return motions_[id] == Motion::kScattered ? place + "[l]" : place;
+}
+
+IndexText TileCode::index(bool in_lane) const {
+  return {facts_.kernel, facts_.wide_index,
+          [this, in_lane](uint32_t dim) {
+            const std::string name = "d" + number(dim);
+            const bool moves = in_lane && lanes_.count > 1 && dim == lanes_.dim;
+            return moves ? "(" + name + " + l)" : name;
+          },
+          [this](ExprId id) { return value(id); }};
+}
+
+std::string TileCode::address(const Expr& expr, bool in_lane) const {
+  return "b" + number(expr.buffer) + ", " + index(in_lane).map(expr.map);
+}
+
+std::string TileCode::load_text(ExprId id, bool in_lane) const {
+  const Expr& e = facts_.expr(id);
+  const std::string type(element_type(e.dtype));
+  const bool packed = !in_lane && motions_[id] == Motion::kPacked;
+  const std::string types = type + (packed ? ", " + number(lanes_.count) : "");
+  const std::string read = (packed ? "load<" : "read<") + types + ">(" + address(e, in_lane) + ")";
+  const bool never = std::ranges::any_of(e.map.gathers, [](auto& g) { return g.extent == 0; });
+  const std::string inside = never ? "false" : index(in_lane).bounds(e.bounds);
+  if (inside.empty()) return read;
+  const std::string constant = constant_text(e.dtype, e.constant);
+  const std::string fill = packed ? "splat<" + types + ">(" + constant + ")" : constant;
+  return inside == "false" ? fill : inside + " ? " + read + " : " + fill;
+}
+
+std::string TileCode::value_text(ExprId id, bool in_lane) const {
+  const Expr& e = facts_.expr(id);
+  switch (e.kind) {
+    case Kind::kLoad:
+      return load_text(id, in_lane);
+    case Kind::kIota: {
+      const std::string map = index(in_lane).map(e.map);
+      return "(" + std::string(register_type(e.dtype)) + ")(" + map + ")";
+    }
+    default:
+      return scalar_text(facts_.kernel, e, [this](ExprId arg) { return value(arg); });
+  }
+}
+
+// --- sections ---
+
+void TileCode::section(const Section& section) {
+  std::vector<ExprId> in_lanes;
+  for (const ExprId id : section.exprs) {
+    const Expr& e = facts_.expr(id);
+    if (e.kind == Kind::kConstant || is_placed(id)) continue;
+    const bool still = motions_[id] == Motion::kStill;
+    // A still value is accumulated, and a still access stored, once for each lane that reaches it.
+    const bool once = e.kind == Kind::kReduce ? lanes_.count == 1 : still;
+    if (once)
+      define(id, false, section);
+    else if (e.kind == Kind::kLoad && motions_[id] == Motion::kPacked)
+      load_pack(id, section);
+    if (!once && !(e.kind == Kind::kLoad && motions_[id] == Motion::kPacked))
+      in_lanes.push_back(id);
+  }
+  if (!in_lanes.empty()) run_lanes(in_lanes, section);
+  local_.clear();
+}
+
+void TileCode::define(ExprId id, bool in_lane, const Section& section) {
+  const Expr& e = facts_.expr(id);
+  if (e.kind == Kind::kStore) return write(id, in_lane, section);
+  if (e.kind == Kind::kReduce) {
+    const std::string step = std::string(reduction_type(e.reduce_fn)) + "::step<" +
+                             std::string(element_type(e.dtype)) + ">(";
+    return out_.add(accumulator(id) + " = " + step + accumulator(id) + ", " + value(e.args[0]) +
+                    ");");
+  }
+  const std::string name = "x" + number(id);
+  out_.add("const " + std::string(register_type(e.dtype)) + " " + name + " = " +
+           value_text(id, in_lane) + ";");
+  if (section.in_function && !in_lane) return place(id, name);
+  local_[id] = name;
+  if (const auto keep = section.keep_at.find(id); keep != section.keep_at.end()) {
+    out_.add(keep->second + (in_lane ? "[l] = " : " = ") + name + ";");
+  }
+}
+
+void TileCode::load_pack(ExprId id, const Section& section) {
+  if (const auto keep = section.keep_at.find(id); keep != section.keep_at.end()) {
+    out_.add(keep->second + " = " + load_text(id, false) + ";");
+    local_[id] = keep->second;
+    return;
+  }
+  const std::string name = "r" + number(id);
+  out_.add("const auto " + name + " = " + load_text(id, false) + ";");
+  local_[id] = name;
+}
+
+void TileCode::run_lanes(const std::vector<ExprId>& ids, const Section& section) {
+  const std::string count = number(lanes_.count);
+  const auto packed_store = [&](ExprId id) {
+    return facts_.expr(id).kind == Kind::kStore && motions_[id] == Motion::kPacked;
+  };
+  for (const ExprId id : ids) {
+    if (!packed_store(id)) continue;
+    out_.add("Pack<" + std::string(element_type(facts_.expr(id).dtype)) + ", " + count + "> o" +
+             number(id) + ";");
+  }
+  out_.add("#pragma unroll");
+  out_.open("for (int l = 0; l < " + count + "; ++l)");
+  unpack_operands(ids);
+  for (const ExprId id : ids) define(id, true, section);
+  out_.close();
+  for (const ExprId id : ids) {
+    if (!packed_store(id)) continue;
+    const std::string guard =
+        section.store_guard.empty() ? "" : "if (" + section.store_guard + ") ";
+    out_.add(guard + "store(" + address(facts_.expr(id), false) + ", o" + number(id) + ");");
+  }
+}
+
+void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
+  std::set<ExprId> operands;
+  for (const ExprId id : ids) {
+    for (const ExprId operand : facts_.operands(id)) operands.insert(operand);
+  }
+  for (const ExprId id : operands) {
+    if (facts_.expr(id).kind != Kind::kLoad || motions_[id] != Motion::kPacked) continue;
+    const auto local = local_.find(id);
+    const std::string pack = local != local_.end() ? local->second : places_.at(id);
+    const std::string name = "x" + number(id);
+    out_.add("const " + std::string(register_type(facts_.expr(id).dtype)) + " " + name + " = get(" +
+             pack + ", l);");
+    local_[id] = name;
+  }
+}
+
+void TileCode::write(ExprId id, bool in_lane, const Section& section) {
+  const Expr& e = facts_.expr(id);
+  const std::string saturate = e.saturate ? "" : ", false";
+  if (in_lane && motions_[id] == Motion::kPacked) {
+    return out_.add("put(o" + number(id) + ", l, " + value(e.args[0]) + saturate + ");");
+  }
+  const std::string guard = section.store_guard.empty() ? "" : "if (" + section.store_guard + ") ";
+  out_.add(guard + "write<" + std::string(element_type(e.dtype)) + ">(" + address(e, in_lane) +
+           ", " + value(e.args[0]) + saturate + ");");
+}
+
+}  // namespace kiln::codegen
