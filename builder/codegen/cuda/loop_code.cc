@@ -129,11 +129,12 @@ class LoopWriter {
   // The loads of several chunks, then their computation.
   void run_batches(const std::vector<ExprId>& ids) {
     const bool one = spread_.chunks <= spread_.batch;
-    const std::string offset = one ? "" : "first";
-    if (!one) {
-      out_.open("for (int first = 0; first < " + number(spread_.chunks) +
-                "; first += " + number(spread_.batch) + ")");
-    }
+    const std::string offset = one ? "" : "batch";
+    if (one)
+      out_.open("");
+    else
+      out_.open("for (int batch = 0; batch < " + number(spread_.chunks) +
+                "; batch += " + number(spread_.batch) + ")");
     std::vector<ExprId> loads;
     std::vector<ExprId> closure = loads_first(ids, loads);
     for (const ExprId id : loads) out_.add(tile_.kept_declaration(id, spread_.batch));
@@ -151,7 +152,7 @@ class LoopWriter {
     for_chunks("c", spread_.batch, offset);
     inner.section({ids, {}, spread_.store_guard, false});
     out_.close();
-    if (!one) out_.close();
+    out_.close();
   }
 
   // The exprs that computing the loads takes, ascending; `loads` are those of them to be kept.

@@ -221,7 +221,7 @@ KILN_DEVICE Index clamped(Value index, Index extent) {
   return index < static_cast<Value>(extent) ? static_cast<Index>(index) : extent - 1;
 }
 
-// --- casts ---
+// --- casts: ONNX's; where the standard leaves the result open, what the host does ---
 
 template <class To, class F>
 KILN_DEVICE typename To::Reg saturated(F x) {
@@ -256,7 +256,9 @@ KILN_DEVICE typename To::Reg cast(typename From::Reg x, bool saturate = true) {
   if constexpr (To::kBits == 8 && sizeof(typename To::Reg) == 1) {
     return x != 0;
   } else if constexpr (!To::kFloat) {
-    if constexpr (From::kFloat)
+    if constexpr (From::kFloat && To::kBits == 4)
+      return To::wrap(static_cast<typename To::Unsigned>(saturated<i64>(x)));
+    else if constexpr (From::kFloat)
       return saturated<To>(x);
     else
       return To::wrap(static_cast<typename To::Unsigned>(x));

@@ -181,7 +181,8 @@ void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
 
 void TileCode::write(ExprId id, bool in_lane, const Section& section) {
   const Expr& e = facts_.expr(id);
-  const std::string saturate = e.saturate ? "" : ", false";
+  const bool f8 = is_float(e.dtype) && bits_of(e.dtype) == 8;
+  const std::string saturate = f8 && !e.saturate ? ", false" : "";
   if (in_lane && motions_[id] == Motion::kPacked) {
     return out_.add("put(o" + number(id) + ", l, " + value(e.args[0]) + saturate + ");");
   }

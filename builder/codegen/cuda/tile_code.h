@@ -22,7 +22,7 @@ class Lines {
   explicit Lines(size_t depth = 0) : depth_(depth) {}
   void add(const std::string& line) { text_ += std::string(2 * depth_, ' ') + line + "\n"; }
   void open(const std::string& line) {
-    add(line + " {");
+    add(line.empty() ? "{" : line + " {");
     ++depth_;
   }
   void close() {

@@ -1,0 +1,204 @@
+// Stands in for device_primitives.cuh: generated kernels as host C++. The threads of a block run as
+// fibers in turn, one step from barrier to barrier; each access to memory is checked.
+#include <ucontext.h>
+
+#include <cmath>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#define KILN_DEVICE inline
+#define KILN_KERNEL(threads) static void
+#define KILN_SHARED static
+
+namespace {
+
+struct Index {
+  unsigned x = 0;
+};
+Index threadIdx, blockIdx;
+
+struct Memory {
+  const char* first;
+  size_t bytes;
+  bool writable;
+};
+
+// --- what goes wrong is told to the caller, once ---
+
+std::vector<Memory> memories;
+std::string fault;
+
+void fail(const std::string& what) {
+  if (fault.empty()) {
+    fault = what + " in block " + std::to_string(blockIdx.x) + ", thread " +
+            std::to_string(threadIdx.x);
+  }
+}
+
+bool may_touch(const void* at, size_t bytes, bool write) {
+  const char* p = static_cast<const char*>(at);
+  if (reinterpret_cast<uintptr_t>(at) % (bytes > 16 ? 16 : bytes) != 0) {
+    fail("access of " + std::to_string(bytes) + " bytes off their boundary");
+  }
+  for (const Memory& m : memories) {
+    if (p < m.first || p + bytes > m.first + m.bytes) continue;
+    if (!write || m.writable) return true;
+    fail("write to an input");
+    return false;
+  }
+  fail(write ? "write outside of all buffers" : "read outside of all buffers");
+  return false;
+}
+
+// --- fibers ---
+
+enum class Stop : uint8_t { kNone, kBarrier, kShuffle, kEnd };
+
+struct Fiber {
+  ucontext_t context;
+  std::unique_ptr<char[]> stack;
+  Stop stop = Stop::kNone;
+  unsigned shuffles = 0;
+  uint64_t slots[2];  // what it offers, by turns, to the threads that shuffle with it
+};
+
+std::vector<Fiber> fibers;
+ucontext_t scheduler;
+const std::function<void()>* kernel_body = nullptr;
+bool with_fibers = false;
+constexpr size_t kStackBytes = 128 << 10;
+
+void pause(Stop why) {
+  if (!with_fibers) return fail("a barrier in a kernel that was said to have none");
+  Fiber& self = fibers[threadIdx.x];
+  self.stop = why;
+  swapcontext(&self.context, &scheduler);
+}
+
+void run_fiber() {
+  (*kernel_body)();
+  fibers[threadIdx.x].stop = Stop::kEnd;
+}
+
+void start_fiber(Fiber& fiber) {
+  if (fiber.stack == nullptr) fiber.stack.reset(new char[kStackBytes]);
+  getcontext(&fiber.context);
+  fiber.context.uc_stack.ss_sp = fiber.stack.get();
+  fiber.context.uc_stack.ss_size = kStackBytes;
+  fiber.context.uc_link = &scheduler;
+  makecontext(&fiber.context, run_fiber, 0);
+  fiber.stop = Stop::kNone;
+  fiber.shuffles = 0;
+}
+
+// Every other round runs backwards, so that an order that no barrier asks for is not relied on.
+void run_block_of_fibers(unsigned threads) {
+  if (fibers.size() < threads) fibers.resize(threads);
+  for (unsigned t = 0; t < threads; ++t) start_fiber(fibers[t]);
+  for (bool backwards = false; fault.empty(); backwards = !backwards) {
+    for (unsigned i = 0; i < threads; ++i) {
+      threadIdx.x = backwards ? threads - 1 - i : i;
+      swapcontext(&scheduler, &fibers[threadIdx.x].context);
+    }
+    for (unsigned t = 1; t < threads; ++t) {
+      if (fibers[t].stop != fibers[0].stop) fail("threads wait at different barriers");
+    }
+    if (fibers[0].stop == Stop::kEnd) return;
+  }
+}
+
+void run_grid(uint64_t blocks, unsigned threads, bool barriers, const std::function<void()>& body) {
+  kernel_body = &body;
+  with_fibers = barriers;
+  for (uint64_t b = 0; b < blocks && fault.empty(); ++b) {
+    blockIdx.x = static_cast<unsigned>(b);
+    if (barriers) {
+      run_block_of_fibers(threads);
+      continue;
+    }
+    for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) body();
+  }
+}
+
+}  // namespace
+
+static inline void __syncthreads() { pause(Stop::kBarrier); }
+
+template <class T>
+static inline T shuffle_xor(T x, int mask) {
+  Fiber& self = fibers[threadIdx.x];
+  const unsigned turn = self.shuffles++ % 2;
+  std::memcpy(&self.slots[turn], &x, sizeof x);
+  pause(Stop::kShuffle);
+  if (!with_fibers) return x;
+  T other;
+  std::memcpy(&other, &fibers[threadIdx.x ^ static_cast<unsigned>(mask)].slots[turn], sizeof x);
+  return other;
+}
+
+static inline float float_of(unsigned bits) {
+  float x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static inline unsigned bits_of(float x) {
+  unsigned bits;
+  std::memcpy(&bits, &x, sizeof x);
+  return bits;
+}
+static inline double double_of(unsigned long long bits) {
+  double x;
+  std::memcpy(&x, &bits, sizeof x);
+  return x;
+}
+static inline unsigned long long bits_of(double x) {
+  unsigned long long bits;
+  std::memcpy(&bits, &x, sizeof x);
+  return bits;
+}
+
+static inline float float_of_f16(unsigned bits) {
+  const unsigned short narrow = static_cast<unsigned short>(bits);
+  _Float16 x;
+  std::memcpy(&x, &narrow, sizeof x);
+  return static_cast<float>(x);
+}
+static inline unsigned f16_of(float x) {
+  const _Float16 narrow = static_cast<_Float16>(x);
+  unsigned short bits;
+  std::memcpy(&bits, &narrow, sizeof bits);
+  return bits;
+}
+static inline unsigned bf16_of(float x) {
+  const unsigned bits = bits_of(x);
+  if (x != x) return bits >> 16 | 0x40;
+  return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
+}
+
+static inline float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
+static inline float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
+
+template <int kBytes>
+static inline void load_words(const void* from, unsigned* words) {
+  if (may_touch(from, kBytes, false)) std::memcpy(words, from, kBytes);
+}
+template <int kBytes>
+static inline void store_words(void* to, const unsigned* words) {
+  if (may_touch(to, kBytes, true)) std::memcpy(to, words, kBytes);
+}
+template <class Index>
+static inline void store_half_byte(void* buffer, Index at, unsigned bits) {
+  unsigned char* byte = static_cast<unsigned char*>(buffer) + at / 2;
+  if (!may_touch(byte, 1, true)) return;
+  const int shift = static_cast<int>(at % 2) * 4;
+  *byte = static_cast<unsigned char>((*byte & ~(0xF << shift)) | (bits << shift));
+}
+template <int kCount>
+static inline void forget(unsigned (&)[kCount]) {}
+static inline void begin_kernel() {}
