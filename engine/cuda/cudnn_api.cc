@@ -27,8 +27,7 @@ Result<CudnnApi> open_cudnn() {
   constexpr std::array kNames = {"libcudnn.so.9"};
   KILN_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::open(kNames));
   CudnnApi cudnn;
-#define KILN_BIND(member, function) \
-  KILN_RETURN_IF_ERROR(library.bind(#function, cudnn.member));
+#define KILN_BIND(member, function) KILN_RETURN_IF_ERROR(library.bind(#function, cudnn.member));
   KILN_CUDNN_FUNCTIONS(KILN_BIND)
 #undef KILN_BIND
   return cudnn;

@@ -19,11 +19,11 @@ Result<std::vector<int64_t>> CudnnDescriptor::get_ints(cudnnBackendAttributeName
                                                        size_t most, const std::string& what) const {
   std::vector<int64_t> values(most);
   int64_t count = 0;
-  KILN_RETURN_IF_ERROR(check(*cudnn_,
-                             cudnn_->get_attribute(descriptor_, name, CUDNN_TYPE_INT64,
-                                                   static_cast<int64_t>(most), &count,
-                                                   values.data()),
-                             what));
+  KILN_RETURN_IF_ERROR(
+      check(*cudnn_,
+            cudnn_->get_attribute(descriptor_, name, CUDNN_TYPE_INT64, static_cast<int64_t>(most),
+                                  &count, values.data()),
+            what));
   values.resize(std::clamp<int64_t>(count, 0, static_cast<int64_t>(most)));
   return values;
 }
@@ -31,14 +31,14 @@ Result<std::vector<int64_t>> CudnnDescriptor::get_ints(cudnnBackendAttributeName
 Result<std::string> CudnnDescriptor::get_text(cudnnBackendAttributeName_t name,
                                               const std::string& what) const {
   int64_t length = 0;
-  KILN_RETURN_IF_ERROR(check(
-      *cudnn_, cudnn_->get_attribute(descriptor_, name, CUDNN_TYPE_CHAR, 0, &length, nullptr),
-      what));
+  KILN_RETURN_IF_ERROR(
+      check(*cudnn_, cudnn_->get_attribute(descriptor_, name, CUDNN_TYPE_CHAR, 0, &length, nullptr),
+            what));
   std::string text(std::max<int64_t>(length, 0), '\0');
-  KILN_RETURN_IF_ERROR(check(
-      *cudnn_,
-      cudnn_->get_attribute(descriptor_, name, CUDNN_TYPE_CHAR, length, &length, text.data()),
-      what));
+  KILN_RETURN_IF_ERROR(
+      check(*cudnn_,
+            cudnn_->get_attribute(descriptor_, name, CUDNN_TYPE_CHAR, length, &length, text.data()),
+            what));
   return text;
 }
 
@@ -54,8 +54,8 @@ DescriptorWriter& DescriptorWriter::set(cudnnBackendAttributeName_t name,
                                         cudnnBackendAttributeType_t type, size_t count,
                                         const void* values) {
   if (!state_.ok()) return *this;
-  const cudnnStatus_t status = cudnn_.set_attribute(descriptor_.get(), name, type,
-                                                    static_cast<int64_t>(count), values);
+  const cudnnStatus_t status =
+      cudnn_.set_attribute(descriptor_.get(), name, type, static_cast<int64_t>(count), values);
   state_ = check(cudnn_, status,
                  "setting attribute " + std::to_string(static_cast<int>(name)) + " of " + what_);
   return *this;

@@ -29,8 +29,7 @@ Result<> CudnnHandle::execute(cudnnBackendDescriptor_t plan, cudnnBackendDescrip
   const std::lock_guard lock(mutex_);
   KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, get_locked());
   const CurrentDevice current(*device_);
-  KILN_RETURN_IF_ERROR(
-      check(*cudnn_, cudnn_->set_stream(handle, stream), "giving cuDNN a stream"));
+  KILN_RETURN_IF_ERROR(check(*cudnn_, cudnn_->set_stream(handle, stream), "giving cuDNN a stream"));
   return check(*cudnn_, cudnn_->execute(handle, plan, variant_pack), "executing a cuDNN plan");
 }
 

@@ -41,8 +41,10 @@ Result<CudnnCall> decode_cudnn_call(const Operation& operation, const plan::Cudn
     return corrupt("found operation '" + operation.name + "', expected '" + kCudnnGraphOperation +
                    "'");
   }
-  CudnnCall call{operation.get_string("plan", ""), operation.get_ints("uids"),
-                 operation.get_ints("scalar_uids"), {},
+  CudnnCall call{operation.get_string("plan", ""),
+                 operation.get_ints("uids"),
+                 operation.get_ints("scalar_uids"),
+                 {},
                  static_cast<uint64_t>(operation.get_int("version", 0))};
   for (double scalar : operation.get_doubles("scalars")) {
     call.scalars.push_back(static_cast<float>(scalar));

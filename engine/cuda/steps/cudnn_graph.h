@@ -1,14 +1,16 @@
 // Step kind: the execution of a cuDNN plan.
 //
 // Its Operation is "cudnn.graph" with the attributes
-//   plan         the plan as cuDNN writes it (CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION): graph,
+//   plan         the plan as cuDNN writes it (CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION):
+//   graph,
 //                engine, knobs, and the compiled kernel if the engine compiled one, so that loading
 //                needs no compiler
 //   uids         the plan's id of each operand, inputs first
 //   bytes        how many bytes each operand has, as uids
 //   scalar_uids  ids of the f32 scalars that are passed by value
 //   scalars      their values
-//   version      cudnnGetVersion() of the cuDNN that wrote the plan; others cannot be trusted with it
+//   version      cudnnGetVersion() of the cuDNN that wrote the plan; others cannot be trusted with
+//   it
 #pragma once
 #include <vector>
 

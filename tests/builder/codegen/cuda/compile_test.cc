@@ -19,7 +19,8 @@ constexpr char kArch[] = "sm_90a";
 class CompileCuda : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto version = compiler_version(); !version.ok()) GTEST_SKIP() << version.error().message;
+    if (const auto version = compiler_version(); !version.ok())
+      GTEST_SKIP() << version.error().message;
   }
 };
 

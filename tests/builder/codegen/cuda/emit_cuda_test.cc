@@ -56,12 +56,13 @@ class Trials {
     const auto loop = interpret(items_[i].kernel, inputs);
     const auto got = program.run(i, inputs);
     ASSERT_TRUE(nodes.ok() && loop.ok());
-    const std::string what = trial.name + " with " + to_text(trial.schedule) + "\n" +
-                             items_[i].source.text;
+    const std::string what =
+        trial.name + " with " + to_text(trial.schedule) + "\n" + items_[i].source.text;
     ASSERT_TRUE(got.ok()) << got.error().message << " in " << what;
     for (size_t o = 0; o < got->size(); ++o) {
       const DType dtype = graph.type(graph.outputs()[o]).dtype;
-      ASSERT_EQ(difference(dtype, (*got)[o], (*nodes)[o], trial.tolerance), "") << "nodes, " << what;
+      ASSERT_EQ(difference(dtype, (*got)[o], (*nodes)[o], trial.tolerance), "")
+          << "nodes, " << what;
       ASSERT_EQ(difference(dtype, (*got)[o], (*loop)[o], trial.tolerance), "") << "loop, " << what;
     }
   }

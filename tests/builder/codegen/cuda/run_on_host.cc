@@ -67,10 +67,9 @@ Result<HostProgram> HostProgram::compile(const std::vector<Item>& items) {
   if (mkdtemp(folder.data()) == nullptr) return Error{ErrorCode::kIo, "no temporary folder"};
   const fs::path source = fs::path(folder) / "kernels.cc", library = fs::path(folder) / "lib.so";
   std::ofstream(source) << text_of(items);
-  const std::string command = std::string(KILN_CXX) +
-                              " -std=c++20 -O1 -w -ffp-contract=off -fPIC -shared -o " +
-                              library.string() + " " + source.string() + " > " + folder +
-                              "/log 2>&1";
+  const std::string command =
+      std::string(KILN_CXX) + " -std=c++20 -O1 -w -ffp-contract=off -fPIC -shared -o " +
+      library.string() + " " + source.string() + " > " + folder + "/log 2>&1";
   const int status = std::system(command.c_str());
   HostProgram program;
   program.items_ = items;
@@ -80,8 +79,8 @@ Result<HostProgram> HostProgram::compile(const std::vector<Item>& items) {
   }
   if (program.library_ == nullptr) {
     std::ifstream log(fs::path(folder) / "log");
-    return Error{ErrorCode::kInternal, "in " + folder + ": " +
-                                           std::string(std::istreambuf_iterator<char>(log), {})};
+    return Error{ErrorCode::kInternal,
+                 "in " + folder + ": " + std::string(std::istreambuf_iterator<char>(log), {})};
   }
   fs::remove_all(folder);
   return program;
@@ -110,9 +109,8 @@ Result<std::vector<Bytes>> HostProgram::run(size_t item, const std::vector<Bytes
       pointers.data(), sizes.data(), writable.get(), pointers.size());
   for (size_t l = 0; l < it.source.launches.size(); ++l) {
     const CudaLaunch& launch = it.source.launches[l];
-    reinterpret_cast<void (*)(void**, uint64_t, unsigned)>(
-        find("run_" + number(item) + "_" + number(l)))(pointers.data(), launch.blocks,
-                                                       launch.threads);
+    reinterpret_cast<void (*)(void**, uint64_t, unsigned)>(find(
+        "run_" + number(item) + "_" + number(l)))(pointers.data(), launch.blocks, launch.threads);
   }
   const std::string fault = reinterpret_cast<const char* (*)()>(find("get_fault"))();
   if (!fault.empty()) return Error{ErrorCode::kInternal, fault};
@@ -130,7 +128,8 @@ Result<std::vector<Bytes>> interpret(const loop::LoopKernel& kernel,
   std::vector<TensorType> in, out;
   std::vector<const void*> from;
   std::vector<Bytes> outputs;
-  for (const loop::Buffer& buffer : kernel.buffers) (buffer.output ? out : in).push_back(type_of(buffer));
+  for (const loop::Buffer& buffer : kernel.buffers)
+    (buffer.output ? out : in).push_back(type_of(buffer));
   for (const Bytes& input : inputs) from.push_back(input.data());
   for (const TensorType& type : out) {
     outputs.emplace_back(static_cast<size_t>(type.bytes()), std::byte{0xA5});
