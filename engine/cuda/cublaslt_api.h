@@ -23,6 +23,7 @@
   X(preference_init, cublasLtMatmulPreferenceInit_internal)             \
   X(preference_set_attribute, cublasLtMatmulPreferenceSetAttribute)     \
   X(algo_get_heuristic, cublasLtMatmulAlgoGetHeuristic)                 \
+  X(algo_get_ids, cublasLtMatmulAlgoGetIds)                             \
   X(algo_init, cublasLtMatmulAlgoInit)                                  \
   X(algo_check, cublasLtMatmulAlgoCheck)                                \
   X(algo_config_set_attribute, cublasLtMatmulAlgoConfigSetAttribute)    \

@@ -1,0 +1,190 @@
+#include "engine/cuda/matmul/problem.h"
+
+#include <algorithm>
+#include <array>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace kiln::cuda {
+namespace {
+
+using Compute = MatmulProblem::Compute;
+
+// cuBLASLt's kernels count rows, columns and matrices in 32 bits.
+constexpr int64_t kMostExtent = std::numeric_limits<int32_t>::max();
+constexpr size_t kMostBatchAxes = 4;
+
+Error corrupt(std::string why) { return {ErrorCode::kCorruptData, "matmul: " + std::move(why)}; }
+
+Result<> check_range(std::string_view name, int64_t value, int64_t low, int64_t high) {
+  if (value >= low && value <= high) return Ok();
+  return corrupt(std::string(name) + " is " + std::to_string(value) + ", expected " +
+                 std::to_string(low) + " to " + std::to_string(high));
+}
+
+// sum + count * stride, or the largest number where that overflows. All are >= 0.
+int64_t add_product(int64_t sum, int64_t count, int64_t stride) {
+  int64_t product = 0, total = 0;
+  if (__builtin_mul_overflow(count, stride, &product) ||
+      __builtin_add_overflow(sum, product, &total)) {
+    return std::numeric_limits<int64_t>::max();
+  }
+  return total;
+}
+
+// A view must end exactly where its tensor does: a damaged number shows.
+Result<> check_view(const MatmulProblem& p, const MatrixView& view, int64_t rows, int64_t columns,
+                    const TensorType& type, const std::string& name) {
+  if (view.transposed) std::swap(rows, columns);
+  KILN_RETURN_IF_ERROR(
+      check_range("the leading dimension of " + name, view.leading, columns, type.elements()));
+  if (view.batch_strides.size() != p.batch.size()) {
+    return corrupt(name + " has " + std::to_string(view.batch_strides.size()) +
+                   " batch strides, expected " + std::to_string(p.batch.size()));
+  }
+  int64_t last = add_product(columns - 1, rows - 1, view.leading);
+  for (size_t axis = 0; axis < p.batch.size(); ++axis) {
+    const int64_t stride = view.batch_strides[axis];
+    KILN_RETURN_IF_ERROR(check_range("a batch stride of " + name, stride, 0, type.elements()));
+    last = add_product(last, p.batch[axis] - 1, stride);
+  }
+  if (last == type.elements() - 1) return Ok();
+  return corrupt("the last element of " + name + " is number " + std::to_string(last) + " of " +
+                 to_string(type) + ", expected number " + std::to_string(type.elements() - 1));
+}
+
+Result<> check_dtypes(const MatmulProblem& p) {
+  struct Row {
+    DType operand, result;
+    Compute compute;
+  };
+  constexpr std::array kRows = {
+      Row{DType::kF32, DType::kF32, Compute::kF32},   Row{DType::kF32, DType::kF32, Compute::kTf32},
+      Row{DType::kF16, DType::kF16, Compute::kF32},   Row{DType::kF16, DType::kF32, Compute::kF32},
+      Row{DType::kBF16, DType::kBF16, Compute::kF32}, Row{DType::kBF16, DType::kF32, Compute::kF32},
+      Row{DType::kF64, DType::kF64, Compute::kF64},
+  };
+  for (const Row& row : kRows) {
+    if (row.operand == p.operand_dtype && row.result == p.result_dtype &&
+        row.compute == p.compute) {
+      return Ok();
+    }
+  }
+  return corrupt(std::string(to_string(p.operand_dtype)) + " to " +
+                 std::string(to_string(p.result_dtype)) + " computed in " +
+                 std::string(to_string(p.compute)) + " is no combination that cuBLASLt has");
+}
+
+Result<> check_extents(const MatmulProblem& p) {
+  KILN_RETURN_IF_ERROR(check_range("m", p.m, 1, kMostExtent));
+  KILN_RETURN_IF_ERROR(check_range("n", p.n, 1, kMostExtent));
+  KILN_RETURN_IF_ERROR(check_range("k", p.k, 1, kMostExtent));
+  KILN_RETURN_IF_ERROR(check_range("the number of batch axes", static_cast<int64_t>(p.batch.size()),
+                                   0, kMostBatchAxes));
+  for (int64_t extent : p.batch) {
+    KILN_RETURN_IF_ERROR(check_range("a batch extent", extent, 1, kMostExtent));
+  }
+  return check_range("the number of calls", calls_of(p), 1, kMostCalls);
+}
+
+Result<> check_dtype(const TensorType& type, DType expected, const std::string& name) {
+  if (type.dtype == expected) return Ok();
+  return corrupt(name + " is " + to_string(type) + ", expected " +
+                 std::string(to_string(expected)));
+}
+
+// Every element of the result is made once: sorted by stride, each axis steps over all before it.
+Result<> check_result(const MatmulProblem& p, const TensorType& type) {
+  KILN_RETURN_IF_ERROR(check_dtype(type, p.result_dtype, "the result"));
+  if (p.d.transposed) return corrupt("the result is transposed");
+  KILN_RETURN_IF_ERROR(check_view(p, p.d, p.m, p.n, type, "the result"));
+  std::vector<std::pair<int64_t, int64_t>> axes = {{1, p.n}, {p.d.leading, p.m}};
+  for (size_t i = 0; i < p.batch.size(); ++i) axes.push_back({p.d.batch_strides[i], p.batch[i]});
+  std::erase_if(axes, [](const auto& axis) { return axis.second == 1; });
+  std::sort(axes.begin(), axes.end());
+  int64_t made = 1;
+  for (const auto& [stride, extent] : axes) {
+    if (stride != made) {
+      return corrupt("a stride of the result is " + std::to_string(stride) + ", expected " +
+                     std::to_string(made));
+    }
+    made = add_product(0, made, extent);
+  }
+  if (made == type.elements()) return Ok();
+  return corrupt("it makes " + std::to_string(made) + " elements, the result is " +
+                 to_string(type));
+}
+
+}  // namespace
+
+std::string_view to_string(Compute compute) {
+  constexpr std::string_view kNames[] = {"f32", "tf32", "f64"};
+  return kNames[static_cast<size_t>(compute)];
+}
+
+std::string_view to_string(MatmulProblem::Activation activation) {
+  constexpr std::string_view kNames[] = {"none", "relu", "gelu_tanh"};
+  return kNames[static_cast<size_t>(activation)];
+}
+
+int64_t calls_of(const MatmulProblem& problem) {
+  int64_t calls = 1;
+  for (size_t axis = 0; axis + 1 < problem.batch.size(); ++axis) {
+    calls = add_product(0, calls, problem.batch[axis]);
+  }
+  return calls;
+}
+
+int64_t call_offset(const MatmulProblem& problem, const MatrixView& view, int64_t call) {
+  int64_t offset = 0;
+  for (size_t axis = problem.batch.empty() ? 0 : problem.batch.size() - 1; axis-- > 0;) {
+    offset += call % problem.batch[axis] * view.batch_strides[axis];
+    call /= problem.batch[axis];
+  }
+  return offset;
+}
+
+uint64_t alignment_of(const MatmulProblem& problem) {
+  uint64_t alignment = 64;
+  const auto limit = [&](const MatrixView& view, DType dtype) {
+    const auto element_bytes = static_cast<uint64_t>(bits_of(dtype)) / 8;
+    for (size_t axis = 0; axis + 1 < problem.batch.size(); ++axis) {
+      const uint64_t bytes = static_cast<uint64_t>(view.batch_strides[axis]) * element_bytes;
+      while (bytes % alignment != 0) alignment /= 2;
+    }
+  };
+  limit(problem.a, problem.operand_dtype);
+  limit(problem.b, problem.operand_dtype);
+  limit(problem.d, problem.result_dtype);
+  return alignment;
+}
+
+Result<> check(const MatmulProblem& p, std::span<const TensorType> inputs,
+               std::span<const TensorType> outputs) {
+  const size_t expected = size_t{2} + p.bias + p.residual;
+  if (inputs.size() != expected || outputs.size() != 1) {
+    return corrupt("there are " + std::to_string(inputs.size()) + " inputs and " +
+                   std::to_string(outputs.size()) + " outputs, expected " +
+                   std::to_string(expected) + " and 1");
+  }
+  KILN_RETURN_IF_ERROR(check_dtypes(p));
+  KILN_RETURN_IF_ERROR(check_extents(p));
+  KILN_RETURN_IF_ERROR(check_dtype(inputs[0], p.operand_dtype, "a"));
+  KILN_RETURN_IF_ERROR(check_view(p, p.a, p.m, p.k, inputs[0], "a"));
+  KILN_RETURN_IF_ERROR(check_dtype(inputs[1], p.operand_dtype, "b"));
+  KILN_RETURN_IF_ERROR(check_view(p, p.b, p.k, p.n, inputs[1], "b"));
+  KILN_RETURN_IF_ERROR(check_result(p, outputs[0]));
+  if (p.bias) {
+    KILN_RETURN_IF_ERROR(check_dtype(inputs[2], p.result_dtype, "the bias"));
+    KILN_RETURN_IF_ERROR(check_range("the bias's length", inputs[2].elements(), p.n, p.n));
+  }
+  if (p.residual) {
+    const TensorType& residual = inputs.back();
+    KILN_RETURN_IF_ERROR(check_dtype(residual, p.result_dtype, "the residual"));
+    KILN_RETURN_IF_ERROR(check_view(p, p.d, p.m, p.n, residual, "the residual"));
+  }
+  return Ok();
+}
+
+}  // namespace kiln::cuda
