@@ -26,8 +26,7 @@ Result<CublasLtApi> open_cublaslt() {
   constexpr std::array kNames = {"libcublasLt.so.13", "libcublasLt.so.12"};
   KILN_ASSIGN_OR_RETURN(const SharedLibrary library, SharedLibrary::open(kNames));
   CublasLtApi cublaslt;
-#define KILN_BIND(member, function) \
-  KILN_RETURN_IF_ERROR(library.bind(#function, cublaslt.member));
+#define KILN_BIND(member, function) KILN_RETURN_IF_ERROR(library.bind(#function, cublaslt.member));
   KILN_CUBLASLT_FUNCTIONS(KILN_BIND)
 #undef KILN_BIND
   return cublaslt;

@@ -1,0 +1,44 @@
+#include "builder/tactics/cuda/cudnn_call.h"
+
+#include "engine/cuda/cudnn_handle.h"
+#include "engine/cuda/steps/cudnn_graph.h"
+
+namespace kiln {
+namespace {
+
+// Of a dense tensor, whatever the order of its axes.
+int64_t bytes_of(const CudnnTensor& tensor) { return TensorType{tensor.dtype, tensor.dims}.bytes(); }
+
+}  // namespace
+
+Result<CudnnTarget> cudnn_target(const CudaTools& tools) {
+  if (!tools.device || !tools.cudnn) {
+    return Error{ErrorCode::kUnsupported, "there is no GPU to ask cuDNN about"};
+  }
+  KILN_ASSIGN_OR_RETURN(const cuda::CudnnApi* cudnn, tools.cudnn->api());
+  KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, tools.cudnn->get());
+  return CudnnTarget::of_handle(*cudnn, handle);
+}
+
+LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
+                       const CudnnPlan& plan, const std::vector<int64_t>& uids) {
+  std::vector<int64_t> bytes, scalar_uids;
+  std::vector<double> scalars;
+  for (int64_t uid : uids) bytes.push_back(bytes_of(problem.tensors[static_cast<size_t>(uid)]));
+  for (size_t i = 0; i < problem.tensors.size(); ++i) {
+    if (!problem.tensors[i].by_value) continue;
+    scalar_uids.push_back(static_cast<int64_t>(i));
+    scalars.push_back(*problem.tensors[i].by_value);
+  }
+  LibraryCall call{LibraryCall::Library::kCudnn, Operation{cuda::kCudnnGraphOperation, {}}, {}, {},
+                   plan.workspace_bytes};
+  call.operation.set("plan", plan.json)
+      .set("uids", uids)
+      .set("bytes", bytes)
+      .set("scalar_uids", scalar_uids)
+      .set("scalars", scalars)
+      .set("version", static_cast<int64_t>(target.cudnn().get_version()));
+  return call;
+}
+
+}  // namespace kiln

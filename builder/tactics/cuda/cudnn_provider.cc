@@ -1,0 +1,176 @@
+#include "builder/tactics/cuda/cudnn_provider.h"
+
+#include <algorithm>
+
+#include "builder/cuda/build_tools.h"
+#include "builder/tactics/cuda/cudnn_call.h"
+#include "builder/tactics/cuda/cudnn_conv.h"
+#include "builder/tactics/split_anchor.h"
+
+namespace kiln {
+namespace {
+
+using Kind = ir::Region::Kind;
+
+constexpr const char* kFused = "fused";
+constexpr const char* kResidualFirst = "residual-first";
+constexpr const char* kSplit = "split";
+
+// Engines tried for each form. Those of the second form are compiled by cuDNN, which takes up to a
+// second for each.
+constexpr size_t kEngines = 6;
+constexpr size_t kCompiledEngines = 2;
+
+Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
+
+// The anchor, with its bias where fast engines take that too: for groups and deconvolutions they
+// do not.
+Result<EpilogueChain> split_chain(const ir::Graph& body) {
+  KILN_ASSIGN_OR_RETURN(EpilogueChain chain, match_anchor(body));
+  const auto* conv = std::get_if<ir::Conv>(&body.node(chain.anchor).op);
+  if (conv == nullptr || conv->groups > 1) chain.steps.clear();
+  return chain;
+}
+
+// The problem of a form; its operands are inputs or constants of the body.
+Result<ConvProblem> problem_of(const ir::Graph& body, const std::string& form) {
+  if (form == kSplit) {
+    KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, split_chain(body));
+    KILN_RETURN_IF_ERROR([&]() -> Result<> {
+      const auto rest = split_rest(body, chain);
+      return rest.ok() ? Ok() : Result<>(rest.error());
+    }());
+    return anchor_problem(body, chain);
+  }
+  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
+  return fused_problem(
+      body, chain,
+      form == kResidualFirst ? EpilogueOrder::kResidualFirst : EpilogueOrder::kAsWritten);
+}
+
+// Adds the engines of a form to `tactics`; the reason where there are none.
+std::string propose(const CudnnTarget& target, const ir::Graph& body, const char* form,
+                    const CudnnLimits& limits, std::vector<Tactic>& tactics) {
+  const auto made = problem_of(body, form);
+  if (!made.ok()) return made.error().message;
+  const auto engines = cudnn_engines(target, made->problem, limits);
+  if (!engines.ok()) return engines.error().message;
+  for (const std::string& engine : *engines) tactics.push_back({form + ("/" + engine)});
+  return engines->empty() ? "cuDNN has no engine for it" : "";
+}
+
+// The buffers of a lowering that is being made.
+class Buffers {
+ public:
+  Buffers(const ir::Graph& body, Lowered& lowered) : body_(body), lowered_(lowered) {}
+
+  LocalBuffer of(ir::ValueId value) {
+    const auto inputs = body_.inputs();
+    const auto found = std::find(inputs.begin(), inputs.end(), value);
+    if (found != inputs.end()) {
+      return {LocalBuffer::Kind::kInput, static_cast<uint32_t>(found - inputs.begin())};
+    }
+    const ir::Value& constant = body_.value(value);
+    lowered_.constants.push_back({constant.type, *constant.constant});
+    return {LocalBuffer::Kind::kConstant, static_cast<uint32_t>(lowered_.constants.size() - 1)};
+  }
+
+ private:
+  const ir::Graph& body_;
+  Lowered& lowered_;
+};
+
+// The call with its input buffers; the output is the caller's.
+Result<LibraryCall> make_call(const CudnnTarget& target, const ConvProblem& made,
+                              const std::string& engine, Buffers& buffers) {
+  KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(target, made.problem, engine));
+  std::vector<int64_t> uids;
+  for (const auto& input : made.inputs) uids.push_back(input.first);
+  uids.push_back(made.output);
+  LibraryCall call = cudnn_call(target, made.problem, plan, uids);
+  for (const auto& input : made.inputs) call.inputs.push_back(buffers.of(input.second));
+  return call;
+}
+
+Result<Lowered> lower_split(const CudnnTarget& target, const ir::Graph& body,
+                            const std::string& engine) {
+  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, split_chain(body));
+  KILN_ASSIGN_OR_RETURN(const SplitRest rest, split_rest(body, chain));
+  KILN_ASSIGN_OR_RETURN(const ConvProblem made, anchor_problem(body, chain));
+  Lowered lowered;
+  Buffers buffers(body, lowered);
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(target, made, engine, buffers));
+  const LocalBuffer between = {LocalBuffer::Kind::kTemporary, 0};
+  lowered.temporaries.push_back(rest.anchor_result);
+  call.outputs.push_back(between);
+  HostCall loop{Operation{"loop", {}}.set("kernel", loop::encode(rest.kernel)), {}, {}};
+  for (size_t i = 0; i < rest.inputs.size(); ++i) {
+    loop.inputs.push_back(i == rest.anchor_input ? between : buffers.of(rest.inputs[i]));
+  }
+  for (uint32_t i = 0; i < body.outputs().size(); ++i) {
+    loop.outputs.push_back({LocalBuffer::Kind::kOutput, i});
+  }
+  lowered.steps.emplace_back(std::move(call));
+  lowered.steps.emplace_back(std::move(loop));
+  return lowered;
+}
+
+Result<Lowered> lower_fused(const CudnnTarget& target, const ir::Graph& body,
+                            const std::string& form, const std::string& engine) {
+  KILN_ASSIGN_OR_RETURN(const ConvProblem made, problem_of(body, form));
+  Lowered lowered;
+  Buffers buffers(body, lowered);
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(target, made, engine, buffers));
+  call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
+  lowered.steps.emplace_back(std::move(call));
+  return lowered;
+}
+
+}  // namespace
+
+std::vector<Tactic> cudnn_candidates_for(const CudnnTarget& target, const ir::Region& region,
+                                         bool allow_tf32, std::string& refusal) {
+  if (region.kind != Kind::kConvolution) {
+    refusal = "covers convolutions only";
+    return {};
+  }
+  std::vector<Tactic> tactics;
+  propose(target, *region.body, kResidualFirst, {kEngines, allow_tf32}, tactics);
+  const size_t compiled = tactics.empty() ? kEngines : kCompiledEngines;
+  const std::string why =
+      propose(target, *region.body, kFused, {compiled, allow_tf32}, tactics);
+  const std::string why_split =
+      propose(target, *region.body, kSplit, {kEngines, allow_tf32}, tactics);
+  if (tactics.empty()) refusal = "fused: " + why + "; split: " + why_split;
+  return tactics;
+}
+
+Result<Lowered> cudnn_lower_for(const CudnnTarget& target, const ir::Region& region,
+                                const Tactic& tactic) {
+  const size_t slash = tactic.key.find('/');
+  if (slash == std::string::npos) return refuse("'" + tactic.key + "' is no tactic of cuDNN");
+  const std::string form = tactic.key.substr(0, slash), engine = tactic.key.substr(slash + 1);
+  if (form == kSplit) return lower_split(target, *region.body, engine);
+  return lower_fused(target, *region.body, form, engine);
+}
+
+std::vector<Tactic> cudnn_candidates(const TacticQuery& query, std::string& refusal) {
+  if (query.cuda == nullptr) {
+    refusal = "is for GPUs";
+    return {};
+  }
+  const auto target = cudnn_target(*query.cuda);
+  if (!target.ok()) {
+    refusal = target.error().message;
+    return {};
+  }
+  return cudnn_candidates_for(*target, query.region, query.cuda->allow_tf32, refusal);
+}
+
+Result<Lowered> cudnn_lower(const TacticQuery& query, const Tactic& tactic) {
+  if (query.cuda == nullptr) return refuse("is for GPUs");
+  KILN_ASSIGN_OR_RETURN(const CudnnTarget target, cudnn_target(*query.cuda));
+  return cudnn_lower_for(target, query.region, tactic);
+}
+
+}  // namespace kiln
