@@ -29,8 +29,8 @@ class Chooser {
       offer_columns();
       offer_rows(3);
     } else {
-      offer_rows(8);
-      offer_columns();
+      offer_rows(9);
+      if (chosen_.size() < 4) offer_columns();
     }
     const CudaSchedule any;
     std::erase(chosen_, any);
@@ -120,7 +120,8 @@ class Chooser {
   }
 
   // A guess of the time: rounds of resident threads, times what each of them does one after the
-  // other: its chunks and the steps of its reductions.
+  // other: its chunks and the steps of its reductions. Fewer threads are resident where each holds
+  // much.
   double row_time(const CudaSchedule& s) const {
     const auto rows = static_cast<double>(facts_.extent(facts_.parallel));
     const auto row = static_cast<double>(facts_.extent(facts_.reduced));
@@ -130,8 +131,10 @@ class Chooser {
     const double passes = s.keep ? 1 : facts_.levels;
     const double combine = std::log2(s.group) + (s.group > 32 ? 8 : 0);
     const double reductions = facts_.levels - 1;
+    const double held = s.keep ? chunks * s.vector : 0;
+    const double crowded = std::max(0.0, held - 48);
     return rounds * (chunks * s.vector * (1 + passes) + 4 + reductions * combine) +
-           20 * passes * (s.keep ? 1 : std::ceil(chunks / s.unroll));
+           20 * passes * (s.keep ? 1 : std::ceil(chunks / s.unroll)) + crowded * rounds * 4;
   }
 
   void offer_rows(size_t most) {
@@ -140,7 +143,7 @@ class Chooser {
     std::vector<CudaSchedule> rows;
     std::vector<uint32_t> widths{narrow};
     if (wide != narrow) widths.push_back(wide);
-    if (narrow >= 4) widths.push_back(narrow / 2);
+    if (row < 128 * narrow && narrow > 1) widths.push_back(narrow / 2);
     for (const uint32_t vector : widths) {
       for (uint32_t group = 4; group <= 1024; group *= 2) {
         const uint32_t threads = group <= 32 ? 128 : group;

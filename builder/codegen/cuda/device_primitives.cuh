@@ -29,6 +29,12 @@ KILN_DEVICE unsigned bf16_of(float x) {
   return bits;
 }
 
+// 1 / x within one unit in the last place, for 2^-126 <= |x| <= 2^126; beyond that it is 0.
+KILN_DEVICE float quick_reciprocal(float x) {
+  float y;
+  asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
 KILN_DEVICE float min_or_nan(float a, float b) {
   float x;
   asm("min.NaN.f32 %0, %1, %2;" : "=f"(x) : "f"(a), "f"(b));

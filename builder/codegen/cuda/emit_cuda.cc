@@ -9,7 +9,7 @@ namespace kiln::codegen {
 namespace {
 
 // Kept loads and values may take this many registers of a thread's 255.
-constexpr int64_t kMaxKept = 160;
+constexpr int64_t kMaxKept = 112;
 constexpr uint64_t kMaxBlocks = 0x7FFFFFFF;
 constexpr int64_t kMaxSharedBytes = 48 << 10;
 

@@ -12,6 +12,8 @@ using loop::ExprId;
 using Kind = loop::Expr::Kind;
 
 constexpr int64_t kMaxNarrow = std::numeric_limits<int32_t>::max();
+// Threads of a block, times lanes, times chunks: how far beyond the last point an index may be.
+constexpr int64_t kLargestStep = 1024 * 32 * 16;
 
 bool is_narrow(const loop::IndexMap& map, const loop::LoopKernel& kernel) {
   // Partial sums too must fit, and a map's terms may have both signs.
@@ -55,7 +57,7 @@ KernelFacts::KernelFacts(const loop::LoopKernel& of) : kernel(of) {
     if (!live[id]) continue;
     for (const ExprId operand : operands(id)) live[operand] = true;
   }
-  wide_index = extent(reduced | parallel) > kMaxNarrow / 64;
+  wide_index = extent(reduced | parallel) > kMaxNarrow - kLargestStep;
   for (const Expr& e : kernel.exprs) {
     wide_index |= !is_narrow(e.map, kernel);
     for (const loop::Bound& bound : e.bounds) wide_index |= !is_narrow(bound.map, kernel);

@@ -326,11 +326,63 @@ KILN_FLOAT_FUNCTION(acos, acos)
 KILN_FLOAT_FUNCTION(atan, atan)
 KILN_FLOAT_FUNCTION(sinh, sinh)
 KILN_FLOAT_FUNCTION(cosh, cosh)
-KILN_FLOAT_FUNCTION(tanh, tanh)
 KILN_FLOAT_FUNCTION(asinh, asinh)
 KILN_FLOAT_FUNCTION(acosh, acosh)
 KILN_FLOAT_FUNCTION(atanh, atanh)
-KILN_FLOAT_FUNCTION(erf, erf)
+
+// Odd rational approximations on the interval outside of which the result rounds to +-1, as on the
+// host; a third of the library's instructions.
+KILN_DEVICE float clamped_to(float x, float end) {
+  const float above = x < -end ? -end : x;
+  return above > end ? end : above;  // NaN stays
+}
+KILN_DEVICE float tanh_of(float x) {
+  const float v = clamped_to(x, 7.90531110763549805f);
+  const float s = v * v;
+  float p = -2.76076847742355e-16f;
+  p = fmaf(p, s, 2.00018790482477e-13f);
+  p = fmaf(p, s, -8.60467152213735e-11f);
+  p = fmaf(p, s, 5.12229709037114e-08f);
+  p = fmaf(p, s, 1.48572235717979e-05f);
+  p = fmaf(p, s, 6.37261928875436e-04f);
+  p = fmaf(p, s, 4.89352455891786e-03f);
+  float q = 1.19825839466702e-06f;
+  q = fmaf(q, s, 1.18534705686654e-04f);
+  q = fmaf(q, s, 2.26843463243900e-03f);
+  q = fmaf(q, s, 4.89352518554385e-03f);
+  return v * (p * quick_reciprocal(q));
+}
+KILN_DEVICE float erf_of(float x) {
+  const float v = clamped_to(x, 3.832506856900711f);
+  const float s = v * v;
+  float p = -2.72614225801306e-10f;
+  p = fmaf(p, s, 2.77068142495902e-08f);
+  p = fmaf(p, s, -2.10102402082508e-06f);
+  p = fmaf(p, s, -5.69250639462346e-05f);
+  p = fmaf(p, s, -7.34990630326855e-04f);
+  p = fmaf(p, s, -2.95459980854025e-03f);
+  p = fmaf(p, s, -1.60960333262415e-02f);
+  float q = -1.45660718464996e-05f;
+  q = fmaf(q, s, -2.13374055278905e-04f);
+  q = fmaf(q, s, -1.68282697438203e-03f);
+  q = fmaf(q, s, -7.37332916720468e-03f);
+  q = fmaf(q, s, -1.42647390514189e-02f);
+  return v * (p * quick_reciprocal(q));
+}
+template <class D>
+KILN_DEVICE Reg<D> op_tanh(Reg<D> x) {
+  if constexpr (D::kBits == 64)
+    return tanh(x);
+  else
+    return tanh_of(x);
+}
+template <class D>
+KILN_DEVICE Reg<D> op_erf(Reg<D> x) {
+  if constexpr (D::kBits == 64)
+    return erf(x);
+  else
+    return erf_of(x);
+}
 
 template <class D>
 KILN_DEVICE Reg<D> op_reciprocal(Reg<D> x) {
@@ -338,7 +390,10 @@ KILN_DEVICE Reg<D> op_reciprocal(Reg<D> x) {
 }
 template <class D>
 KILN_DEVICE Reg<D> op_sigmoid(Reg<D> x) {
-  return 1 / (1 + op_exp<D>(-x));
+  if constexpr (D::kBits == 64)
+    return 1 / (1 + exp(-x));
+  else
+    return quick_reciprocal(1 + expf(-x));
 }
 template <class D>
 KILN_DEVICE bool op_not(bool x) {
@@ -393,6 +448,18 @@ KILN_DEVICE Reg<D> op_div(Reg<D> a, Reg<D> b) {
       if (b == -1) return op_neg<D>(a);
     }
     return a / b;
+  }
+}
+// x / d within one unit in the last place, for a divisor that many values share: its reciprocal is
+// taken once. A divisor so small that this would be infinite is scaled up, and with it the values.
+template <class D>
+KILN_DEVICE Reg<D> divide_by_shared(Reg<D> x, Reg<D> d) {
+  if constexpr (D::kBits == 64) {
+    return x / d;
+  } else {
+    const float scale = fabsf(d) < 0x1p-100f ? 0x1p64f : 1.0f;
+    const float reciprocal = 1.0f / (d * scale);
+    return x * scale * reciprocal;
   }
 }
 template <class D>

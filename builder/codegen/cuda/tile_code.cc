@@ -17,8 +17,7 @@ TileCode::TileCode(const KernelFacts& facts, const Lanes& lanes, Lines& out)
     : facts_(facts), lanes_(lanes), out_(out), motions_(motions(facts, lanes)) {}
 
 std::string TileCode::kept_name(ExprId id) const {
-  const bool pack = facts_.expr(id).kind == Kind::kLoad && motions_[id] == Motion::kPacked;
-  return (pack ? "r" : "p") + number(id);
+  return (is_pack(id) ? "r" : "p") + number(id);
 }
 
 std::string TileCode::kept_declaration(ExprId id, uint32_t chunks) const {
@@ -85,8 +84,27 @@ std::string TileCode::value_text(ExprId id, bool in_lane) const {
       return "(" + std::string(register_type(e.dtype)) + ")(" + map + ")";
     }
     default:
+      if (divides_by_shared(e)) {
+        return "divide_by_shared<" + std::string(element_type(e.dtype)) + ">(" + value(e.args[0]) +
+               ", " + value(e.args[1]) + ")";
+      }
       return scalar_text(facts_.kernel, e, [this](ExprId arg) { return value(arg); });
   }
+}
+
+// A row's elements by the row's own norm. Where quotients are rounded to whole numbers, an error in
+// the last place could become a whole one.
+bool TileCode::divides_by_shared(const Expr& expr) const {
+  if (expr.kind != Kind::kApply || expr.fn != ScalarFn::kDiv || !is_float(expr.dtype)) return false;
+  const ExprId divisor = expr.args[1];
+  if (facts_.level[divisor] == 0 || facts_.varies(divisor, facts_.reduced)) return false;
+  if (!facts_.varies(expr.args[0], facts_.reduced)) return false;
+  return std::ranges::none_of(facts_.kernel.exprs, [](const Expr& e) {
+    const bool rounds = e.kind == Kind::kApply && (e.fn == ScalarFn::kRound ||
+                                                   e.fn == ScalarFn::kFloor ||
+                                                   e.fn == ScalarFn::kCeil);
+    return rounds || (e.kind == Kind::kCast && !is_float(e.dtype));
+  });
 }
 
 // --- sections ---
@@ -169,7 +187,7 @@ void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
     for (const ExprId operand : facts_.operands(id)) operands.insert(operand);
   }
   for (const ExprId id : operands) {
-    if (facts_.expr(id).kind != Kind::kLoad || motions_[id] != Motion::kPacked) continue;
+    if (!is_pack(id)) continue;
     const auto local = local_.find(id);
     const std::string pack = local != local_.end() ? local->second : places_.at(id);
     const std::string name = "x" + number(id);
@@ -179,16 +197,30 @@ void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
   }
 }
 
+// A cast to the stored type rounds what storing rounds anyway: it can be skipped.
+std::string TileCode::stored_value(const Expr& store) const {
+  const Expr& cast = facts_.expr(store.args[0]);
+  const bool f8 = is_float(store.dtype) && bits_of(store.dtype) == 8;
+  if (cast.kind == Kind::kCast && !f8 && is_float(store.dtype) && bits_of(store.dtype) == 16) {
+    const ExprId from = cast.args[0];
+    const DType dtype = facts_.expr(from).dtype;
+    const bool as_float = is_float(dtype) && dtype != DType::kF64;
+    const auto local = local_.find(from);
+    const bool here = local != local_.end() ? local->second.starts_with('x')
+                                            : places_.contains(from) && !is_pack(from);
+    if (as_float && here) return value(from);
+  }
+  return value(store.args[0]) + (f8 && !store.saturate ? ", false" : "");
+}
+
 void TileCode::write(ExprId id, bool in_lane, const Section& section) {
   const Expr& e = facts_.expr(id);
-  const bool f8 = is_float(e.dtype) && bits_of(e.dtype) == 8;
-  const std::string saturate = f8 && !e.saturate ? ", false" : "";
   if (in_lane && motions_[id] == Motion::kPacked) {
-    return out_.add("put(o" + number(id) + ", l, " + value(e.args[0]) + saturate + ");");
+    return out_.add("put(o" + number(id) + ", l, " + stored_value(e) + ");");
   }
   const std::string guard = section.store_guard.empty() ? "" : "if (" + section.store_guard + ") ";
   out_.add(guard + "write<" + std::string(element_type(e.dtype)) + ">(" + address(e, in_lane) +
-           ", " + value(e.args[0]) + saturate + ");");
+           ", " + stored_value(e) + ");");
 }
 
 }  // namespace kiln::codegen

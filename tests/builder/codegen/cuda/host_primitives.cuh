@@ -181,6 +181,7 @@ static inline unsigned bf16_of(float x) {
   return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
 }
 
+static inline float quick_reciprocal(float x) { return std::fabs(x) > 0x1p126f ? 0 : 1 / x; }
 static inline float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 static inline float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
 
