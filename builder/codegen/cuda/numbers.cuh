@@ -501,7 +501,7 @@ KILN_DEVICE Reg<D> op_pow(Reg<D> base, Reg<E> exponent) {
   if constexpr (!D::kFloat && !E::kFloat) {
     if (exponent < 0) {
       if (base == 1) return 1;
-      if (op_add<D>(base, 1) == 0) return exponent % 2 == 0 ? 1 : D::wrap(~typename D::Unsigned{0});
+      if (D::kIsSigned && base == static_cast<Reg<D>>(-1)) return exponent % 2 == 0 ? 1 : base;
       return 0;
     }
     typename D::Unsigned result = 1, factor = static_cast<typename D::Unsigned>(base);
