@@ -16,9 +16,7 @@ std::string number(uint32_t value) { return std::to_string(value); }
 TileCode::TileCode(const KernelFacts& facts, const Lanes& lanes, Lines& out)
     : facts_(facts), lanes_(lanes), out_(out), motions_(motions(facts, lanes)) {}
 
-std::string TileCode::kept_name(ExprId id) const {
-  return (is_pack(id) ? "r" : "p") + number(id);
-}
+std::string TileCode::kept_name(ExprId id) const { return (is_pack(id) ? "r" : "p") + number(id); }
 
 std::string TileCode::kept_declaration(ExprId id, uint32_t chunks) const {
   const Expr& e = facts_.expr(id);
@@ -100,9 +98,9 @@ bool TileCode::divides_by_shared(const Expr& expr) const {
   if (facts_.level[divisor] == 0 || facts_.varies(divisor, facts_.reduced)) return false;
   if (!facts_.varies(expr.args[0], facts_.reduced)) return false;
   return std::ranges::none_of(facts_.kernel.exprs, [](const Expr& e) {
-    const bool rounds = e.kind == Kind::kApply && (e.fn == ScalarFn::kRound ||
-                                                   e.fn == ScalarFn::kFloor ||
-                                                   e.fn == ScalarFn::kCeil);
+    const bool rounds =
+        e.kind == Kind::kApply &&
+        (e.fn == ScalarFn::kRound || e.fn == ScalarFn::kFloor || e.fn == ScalarFn::kCeil);
     return rounds || (e.kind == Kind::kCast && !is_float(e.dtype));
   });
 }

@@ -1,5 +1,5 @@
-// Every scalar function and every cast on every type means in device code what it means on the host,
-// on the values where meanings part: ends of ranges, ties, infinities, NaN, division by zero.
+// Every scalar function and every cast on every type means in device code what it means on the
+// host, on the values where meanings part: ends of ranges, ties, infinities, NaN, division by zero.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -185,9 +185,13 @@ TEST(DeviceScalars, FunctionsOfEveryType) {
   for (uint8_t d = 0; d < kDTypeCount; ++d) {
     trials.push_back(functions_of(static_cast<DType>(d), static_cast<DType>(d)));
   }
-  for (const auto& [base, exponent] : std::vector<std::pair<DType, DType>>{
-           {DType::kF32, DType::kI64}, {DType::kF16, DType::kF32}, {DType::kI32, DType::kF32},
-           {DType::kU8, DType::kI32}, {DType::kF64, DType::kI32}, {DType::kI64, DType::kF64}}) {
+  for (const auto& [base, exponent] :
+       std::vector<std::pair<DType, DType>>{{DType::kF32, DType::kI64},
+                                            {DType::kF16, DType::kF32},
+                                            {DType::kI32, DType::kF32},
+                                            {DType::kU8, DType::kI32},
+                                            {DType::kF64, DType::kI32},
+                                            {DType::kI64, DType::kF64}}) {
     trials.push_back(functions_of(base, exponent));
   }
   expect_same(std::move(trials), false);
