@@ -6,6 +6,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace kiln::testing {
 
@@ -23,7 +24,13 @@ class ScratchFolder {
   }
 
   const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path operator/(const char* name) const { return path_ / name; }
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+  std::filesystem::path write(const std::string& name, std::string_view bytes) const {
+    const std::filesystem::path file = path_ / name;
+    std::filesystem::create_directories(file.parent_path());
+    std::ofstream(file, std::ios::binary) << bytes;
+    return file;
+  }
   size_t entries() const {
     const std::filesystem::directory_iterator begin(path_), end;
     return static_cast<size_t>(std::distance(begin, end));

@@ -50,7 +50,7 @@ class ModelToAnswer : public ::testing::Test {
   static void SetUpTestSuite() {
     folder_ = new ScratchFolder;
     std::ofstream(*folder_ / "make.py") << kMakeModels;
-    const auto made = run_program(KILN_PYTHON, {*folder_ / "make.py", *folder_ / ""});
+    const auto made = run_program(python(), {*folder_ / "make.py", *folder_ / ""});
     ASSERT_EQ(made.exit_code, 0) << made.err;
   }
   static void TearDownTestSuite() {

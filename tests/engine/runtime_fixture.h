@@ -2,13 +2,13 @@
 #pragma once
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <vector>
 
 #include "engine/engine.h"
 #include "formats/engine_file/write_engine.h"
 #include "tests/engine/fake_kernels.h"
 #include "tests/engine/plan_fixtures.h"
+#include "tests/environment.h"
 #include "tests/scratch_folder.h"
 
 namespace kiln::testing {
@@ -42,13 +42,6 @@ inline std::vector<float> affine_of(const std::vector<float>& x) {
   std::vector<float> y(x.size());
   for (size_t i = 0; i < x.size(); ++i) y[i] = 16 * x[i] + static_cast<float>(i % 4 + 1);
   return y;
-}
-
-// The sample plugin's library; empty outside of ctest.
-inline std::filesystem::path sample_plugin() {
-  const char* build = std::getenv("KILN_BINARY_DIR");
-  if (build == nullptr) return {};
-  return std::filesystem::path(build) / "plugins" / "libkiln_plugin_sample.so";
 }
 
 }  // namespace kiln::testing

@@ -82,8 +82,8 @@ TEST_F(EngineRun, TakesSingleArraysByNameAndByFile) {
       npy::write_npy(folder_ / "any.npy", array_of<float>("", DType::kF32, {1, 2}, {1, 2})).ok());
   ASSERT_TRUE(
       npy::write_npy(folder_ / "steps.npy", array_of<int32_t>("", DType::kI32, {2}, {7, 8})).ok());
-  const auto result =
-      run({"--input", "x=" + folder_ / "any.npy", "--inputs", folder_ / "steps.npy", "--json"});
+  const auto result = run({"--input", "x=" + (folder_ / "any.npy").string(), "--inputs",
+                           folder_ / "steps.npy", "--json"});
   ASSERT_EQ(result.exit_code, 0) << result.err;
   EXPECT_EQ(nlohmann::json::parse(result.out)["point"], "b1");
 }

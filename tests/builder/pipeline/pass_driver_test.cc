@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "builder/pipeline/pipeline.h"
+#include "tests/scratch_folder.h"
 
 namespace kiln {
 namespace {
@@ -107,10 +108,9 @@ TEST(PassDriver, PrefixesErrorsWithThePass) {
 }
 
 TEST(PassDriver, DumpsEachChangeWhenAsked) {
-  const auto folder = std::filesystem::temp_directory_path() / "kiln_pass_driver_test";
-  std::filesystem::remove_all(folder);
+  const testing::ScratchFolder folder;
   setenv("KILN_DUMP", "tactics,graph", 1);
-  setenv("KILN_DUMP_DIR", folder.c_str(), 1);
+  setenv("KILN_DUMP_DIR", folder.path().c_str(), 1);
   ir::Graph graph = parse(kNegTwice);
   PassContext context;
   context.options.label = "b8";
@@ -122,7 +122,6 @@ TEST(PassDriver, DumpsEachChangeWhenAsked) {
     EXPECT_TRUE(std::filesystem::exists(folder / "b8" / (std::string(name) + ".graph"))) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "b8" / "003-drop-last.graph"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace

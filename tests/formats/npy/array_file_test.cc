@@ -2,13 +2,14 @@
 
 #include <gtest/gtest.h>
 
-#include <unistd.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <iterator>
+
+#include "tests/environment.h"
+#include "tests/scratch_folder.h"
 
 namespace kiln::npy {
 namespace {
@@ -18,12 +19,6 @@ namespace fs = std::filesystem;
 // NumPy's own work, in a folder of its own.
 class ArrayFile : public ::testing::Test {
  protected:
-  void SetUp() override {
-    folder_ = fs::temp_directory_path() / ("kiln_npy_" + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
   // Runs statements with `np`, `ml_dtypes` and `folder`; an assertion fails the test.
   void python(const std::string& statements) {
     std::ofstream(folder_ / "run.py") << "import sys, warnings, numpy as np, ml_dtypes\n"
@@ -31,7 +26,7 @@ class ArrayFile : public ::testing::Test {
                                          "folder = sys.argv[1] + '/'\n"
                                       << statements << "\n";
     const std::string command =
-        std::string(KILN_PYTHON) + " " + path("run.py") + " " + folder_.string();
+        testing::python() + " " + path("run.py") + " " + folder_.path().string();
     ASSERT_EQ(std::system(command.c_str()), 0) << statements;
   }
 
@@ -42,7 +37,7 @@ class ArrayFile : public ::testing::Test {
     return {std::istreambuf_iterator<char>(file), {}};
   }
 
-  fs::path folder_;
+  testing::ScratchFolder folder_;
 };
 
 template <class T>

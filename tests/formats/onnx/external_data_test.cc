@@ -17,7 +17,7 @@ Message external_model(std::string_view location, std::string_view offset = "",
 }
 
 TEST(ExternalData, IsMappedFromTheModelsFolder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.write("data/w.bin", raw<float>({0, 1, 2, 3}));
   const auto path = folder.write("m.onnx", external_model("data/w.bin", "8", "8").bytes());
   auto model = read_model(path);
@@ -28,7 +28,7 @@ TEST(ExternalData, IsMappedFromTheModelsFolder) {
 }
 
 TEST(ExternalData, LengthMayBeLeftOut) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.write("w.bin", raw<float>({7, 8, 9}));
   auto model = parse_model(external_model("./w.bin").span(), folder.path());
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -36,7 +36,7 @@ TEST(ExternalData, LengthMayBeLeftOut) {
 }
 
 TEST(ExternalData, UnalignedOffsetIsRepaired) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.write("w.bin", "x" + raw<float>({7, 8}));
   auto model = parse_model(external_model("w.bin", "1").span(), folder.path());
   ASSERT_TRUE(model.ok()) << model.error().message;
@@ -47,7 +47,7 @@ TEST(ExternalData, UnalignedOffsetIsRepaired) {
 
 // 4 GiB of zeros in a sparse file: were it read and not mapped, memory would show it.
 TEST(ExternalData, OverTwoGigabytesStayOutOfMemory) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto file = folder.write("w.bin", "");
   std::filesystem::resize_file(file, uint64_t{1} << 32);
   Message proto = tensor("w", 1, {1 << 15, 1 << 15}).integer(14, 1);
@@ -65,7 +65,7 @@ TEST(ExternalData, OverTwoGigabytesStayOutOfMemory) {
 }
 
 TEST(ExternalData, RefusesASymbolicLink) {
-  const TemporaryFolder outside, folder;
+  const ScratchFolder outside, folder;
   const auto file = outside.write("secret.bin", raw<float>({1, 2}));
   std::filesystem::create_symlink(file, folder.path() / "link.bin");
   EXPECT_EQ(parse_error(external_model("link.bin"), folder.path()),
@@ -74,7 +74,7 @@ TEST(ExternalData, RefusesASymbolicLink) {
 }
 
 TEST(ExternalData, RefusesALinkedFolder) {
-  const TemporaryFolder outside, folder;
+  const ScratchFolder outside, folder;
   outside.write("secret.bin", raw<float>({1, 2}));
   std::filesystem::create_directory_symlink(outside.path(), folder.path() / "sub");
   EXPECT_EQ(parse_error(external_model("sub/secret.bin"), folder.path()),
@@ -83,7 +83,7 @@ TEST(ExternalData, RefusesALinkedFolder) {
 }
 
 TEST(ExternalData, RefusesAHardLink) {
-  const TemporaryFolder outside, folder;
+  const ScratchFolder outside, folder;
   const auto file = outside.write("secret.bin", raw<float>({1, 2}));
   std::filesystem::create_hard_link(file, folder.path() / "w.bin");
   EXPECT_EQ(parse_error(external_model("w.bin"), folder.path()),
@@ -92,7 +92,7 @@ TEST(ExternalData, RefusesAHardLink) {
 }
 
 TEST(ExternalData, RefusesDotsInTheMiddle) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.write("w.bin", raw<float>({1, 2}));
   EXPECT_EQ(parse_error(external_model("sub/../w.bin"), folder.path()),
             "initializer 'w': external location 'sub/../w.bin' leaves the model's folder by '..', "
@@ -100,7 +100,7 @@ TEST(ExternalData, RefusesDotsInTheMiddle) {
 }
 
 TEST(ExternalData, RefusesWhatIsNoRegularFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   ASSERT_EQ(::mkfifo((folder.path() / "pipe").c_str(), 0600), 0);
   EXPECT_EQ(parse_error(external_model("pipe"), folder.path()),
             "initializer 'w': read 'pipe': is not a regular file");
@@ -109,14 +109,14 @@ TEST(ExternalData, RefusesWhatIsNoRegularFile) {
 }
 
 TEST(ExternalData, RefusesWhatEndsPastTheFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   folder.write("w.bin", raw<float>({1, 2}));
   EXPECT_EQ(parse_error(external_model("w.bin", "4"), folder.path()),
             "initializer 'w': external data is 8 bytes at offset 4 of 'w.bin', which has 8 bytes");
 }
 
 TEST(ExternalData, RefusesNumbersThatAreNone) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   for (const char* bad : {"-1", "1x", " 1", "0x10", "99999999999999999999"}) {
     EXPECT_EQ(parse_error(external_model("w.bin", bad), folder.path()),
               "initializer 'w': external data has offset '" + std::string(bad) +
@@ -125,7 +125,7 @@ TEST(ExternalData, RefusesNumbersThatAreNone) {
 }
 
 TEST(ExternalData, RefusesMissingLocationAndFolder) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   EXPECT_EQ(parse_error(external_model(""), folder.path()),
             "initializer 'w': external data has no location, expected a file name");
   EXPECT_EQ(parse_error(external_model("w.bin")),

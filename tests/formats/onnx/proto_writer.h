@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -12,8 +11,11 @@
 #include <vector>
 
 #include "formats/onnx/read_model.h"
+#include "tests/scratch_folder.h"
 
 namespace kiln::onnx::testing {
+
+using kiln::testing::ScratchFolder;
 
 inline std::string varint(uint64_t value) {
   std::string bytes;
@@ -149,28 +151,5 @@ inline std::string parse_error(const Message& model, const std::filesystem::path
   auto result = parse_model(model.span(), folder);
   return result.ok() ? std::string() : result.error().message;
 }
-
-// A folder that goes away with its owner.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "kiln_onnx_XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::filesystem::path write(std::string_view name, std::string_view bytes) const {
-    const auto file = path_ / name;
-    std::filesystem::create_directories(file.parent_path());
-    std::ofstream(file, std::ios::binary) << bytes;
-    return file;
-  }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace kiln::onnx::testing

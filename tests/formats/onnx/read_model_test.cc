@@ -6,6 +6,7 @@
 #include <chrono>
 #include <nlohmann/json.hpp>
 
+#include "tests/environment.h"
 #include "tests/formats/onnx/proto_writer.h"
 
 namespace kiln::onnx::testing {
@@ -23,7 +24,7 @@ TEST(ReadModel, DecodesNamesTypesAndVersions) {
                         .message(11, Message().text(1, "x").message(2, x_type))
                         .message(11, Message().text(1, "s").message(2, sequence_type))
                         .message(13, value("y", {-1}));
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder.write("m.onnx", model(g).text(2, "pytorch").text(3, "2.5").bytes());
   auto m = read_model(path);
   ASSERT_TRUE(m.ok()) << m.error().message;
@@ -46,7 +47,7 @@ TEST(ReadModel, DecodesNamesTypesAndVersions) {
 }
 
 TEST(ReadModel, NamesTheFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto missing = folder.path() / "none.onnx";
   auto result = read_model(missing);
   ASSERT_FALSE(result.ok());
@@ -86,7 +87,7 @@ TEST(ReadModel, RefusesTextAndATensorFile) {
 }
 
 TEST(ReadTensorFile, ReadsATensor) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path =
       folder.write("t.pb", tensor("t", 7, {2}).text(kInt64Data, packed({4, -4})).bytes());
   auto t = read_tensor_file(path);
@@ -96,7 +97,7 @@ TEST(ReadTensorFile, ReadsATensor) {
 }
 
 TEST(ReadTensorFile, NamesTheFile) {
-  const TemporaryFolder folder;
+  const ScratchFolder folder;
   const auto path = folder.write("t.pb", tensor("t", 1, {2}).bytes());
   auto t = read_tensor_file(path);
   ASSERT_FALSE(t.ok());
@@ -116,7 +117,7 @@ bool is_for_the_importer(const std::string& name) {
 }
 
 // Checkouts may lose symbolic links, so the one that a case is about is made anew.
-std::filesystem::path restore_link(const std::filesystem::path& folder, const TemporaryFolder& to) {
+std::filesystem::path restore_link(const std::filesystem::path& folder, const ScratchFolder& to) {
   if (folder.filename() != "external_symlink") return folder / "model.onnx";
   std::filesystem::copy_file(folder / "model.onnx", to.path() / "model.onnx");
   std::filesystem::create_symlink(folder.parent_path() / "outside.bin", to.path() / "link.bin");
@@ -124,14 +125,14 @@ std::filesystem::path restore_link(const std::filesystem::path& folder, const Te
 }
 
 TEST(ReadModel, MalformedCasesAreRefusedByName) {
-  const std::filesystem::path cases = std::filesystem::path(KILN_CASES_DIR) / "malformed";
+  const std::filesystem::path cases = kiln::testing::cases_folder() / "malformed";
   if (!std::filesystem::is_directory(cases)) GTEST_SKIP() << "no cases in KILN_CASES_DIR";
   int refused = 0;
   for (const auto& entry : std::filesystem::directory_iterator(cases)) {
     if (!entry.is_directory()) continue;
     const std::string name = entry.path().filename();
     SCOPED_TRACE(name);
-    const TemporaryFolder copy;
+    const ScratchFolder copy;
     const auto start = std::chrono::steady_clock::now();
     auto result = read_model(restore_link(entry.path(), copy));
     EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(1));

@@ -2,10 +2,10 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdlib>
 
 #include "builder/builder.h"
 #include "engine/engine.h"
+#include "tests/environment.h"
 #include "tests/scratch_folder.h"
 
 namespace kiln {
@@ -16,9 +16,6 @@ constexpr const char* kModel = "tests/plugins/sample/swish.onnx";
 class ScaledSwish : public ::testing::Test {
  protected:
   void SetUp() override {
-    const char* build_folder = std::getenv("KILN_BINARY_DIR");
-    if (build_folder == nullptr) GTEST_SKIP() << "KILN_BINARY_DIR is not set";
-    library_ = std::filesystem::path(build_folder) / "plugins" / "libkiln_plugin_sample.so";
     options_.output = folder_ / "swish.engine";
     options_.target = BuildTarget::kHost;
     options_.max_batch = 4;
@@ -26,16 +23,15 @@ class ScaledSwish : public ::testing::Test {
   }
 
   testing::ScratchFolder folder_;
-  std::filesystem::path library_;
   BuildOptions options_;
 };
 
 TEST_F(ScaledSwish, RunsFromAModel) {
-  options_.plugins = {library_};
+  options_.plugins = {testing::sample_plugin()};
   const auto built = build(kModel, options_);
   ASSERT_TRUE(built) << built.error().message;
-  const auto engine =
-      Engine::load(options_.output, {.host_kernels = host_kernels(), .plugins = {library_}});
+  const auto engine = Engine::load(
+      options_.output, {.host_kernels = host_kernels(), .plugins = {testing::sample_plugin()}});
   ASSERT_TRUE(engine) << engine.error().message;
   EXPECT_TRUE(engine->info().verified);
   EXPECT_TRUE(engine->info().batch_padding) << engine->info().batch_padding_reason;
@@ -62,7 +58,7 @@ TEST_F(ScaledSwish, IsAskedForByName) {
 }
 
 TEST_F(ScaledSwish, EngineNeedsItsLibrary) {
-  options_.plugins = {library_};
+  options_.plugins = {testing::sample_plugin()};
   ASSERT_TRUE(build(kModel, options_));
   const auto engine = Engine::load(options_.output, {.host_kernels = host_kernels()});
   ASSERT_FALSE(engine);

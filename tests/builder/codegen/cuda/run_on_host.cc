@@ -9,6 +9,7 @@
 
 #include "builder/codegen/cuda/prelude.h"
 #include "engine/host_kernels.h"
+#include "tests/environment.h"
 
 namespace kiln::codegen {
 namespace {
@@ -21,8 +22,7 @@ std::string number(size_t value) { return std::to_string(value); }
 
 // run_<item>_<launch>(buffers, blocks, threads) for each launch.
 std::string text_of(const std::vector<HostProgram::Item>& items) {
-  std::ifstream primitives(std::string(KILN_SOURCE_DIR) +
-                           "/tests/builder/codegen/cuda/host_primitives.cuh");
+  std::ifstream primitives("tests/builder/codegen/cuda/host_primitives.cuh");
   std::string text(std::istreambuf_iterator<char>(primitives), {});
   text += std::string(device_numbers());
   for (size_t i = 0; i < items.size(); ++i) {
@@ -68,7 +68,7 @@ Result<HostProgram> HostProgram::compile(const std::vector<Item>& items) {
   const fs::path source = fs::path(folder) / "kernels.cc", library = fs::path(folder) / "lib.so";
   std::ofstream(source) << text_of(items);
   const std::string command =
-      std::string(KILN_CXX) + " -std=c++20 -O1 -w -ffp-contract=off -fPIC -shared -o " +
+      testing::compiler() + " -std=c++20 -O1 -w -ffp-contract=off -fPIC -shared -o " +
       library.string() + " " + source.string() + " > " + folder + "/log 2>&1";
   const int status = std::system(command.c_str());
   HostProgram program;
