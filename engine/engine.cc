@@ -10,7 +10,7 @@ namespace kiln {
 
 struct ExecutionContext::State {
   std::shared_ptr<const LoadedEngine> engine;
-  Context context;
+  std::unique_ptr<Context> context;
 };
 
 ExecutionContext::ExecutionContext(std::unique_ptr<State> state) : state_(std::move(state)) {}
@@ -21,7 +21,7 @@ ExecutionContext::~ExecutionContext() = default;
 Result<> ExecutionContext::enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                                    Stream stream) {
   if (!state_) return Error{ErrorCode::kInvalidArgument, "the context was moved from"};
-  return state_->context.run(*state_->engine, inputs, outputs, stream);
+  return state_->context->run(*state_->engine, inputs, outputs, stream);
 }
 
 struct Engine::State {
@@ -39,9 +39,9 @@ Result<Engine> Engine::from_plan(plan::Plan plan, const std::string& name,
         "LoadOptions::contexts is " + std::to_string(options.contexts) + ", expected 0 or more"};
   }
   KILN_ASSIGN_OR_RETURN(auto engine, load_engine(std::move(plan), name, options));
-  std::vector<Context> contexts;
+  std::vector<std::unique_ptr<Context>> contexts;
   for (int i = 0; i < options.contexts; ++i) {
-    auto context = Context::create(*engine);
+    auto context = engine->target->create_context(*engine);
     if (!context) {
       return std::move(context).error().context("engine '" + name + "': context " +
                                                 std::to_string(i));
@@ -90,7 +90,7 @@ Result<size_t> Engine::shape_point(std::span<const Tensor> inputs) const {
 }
 
 Result<ExecutionContext> Engine::create_context() const {
-  KILN_ASSIGN_OR_RETURN(Context context, Context::create(*state_->engine));
+  KILN_ASSIGN_OR_RETURN(auto context, state_->engine->target->create_context(*state_->engine));
   return ExecutionContext(std::unique_ptr<ExecutionContext::State>(
       new ExecutionContext::State{state_->engine, std::move(context)}));
 }

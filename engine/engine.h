@@ -22,6 +22,9 @@ namespace kiln {
 namespace plan {
 struct Plan;
 }
+namespace cuda {
+class Libraries;
+}
 
 struct LoadOptions {
   // Contexts made at load for infer(); each owns an arena for the largest shape point.
@@ -34,6 +37,10 @@ struct LoadOptions {
   bool allow_unverified = false;
   // Checksums of every section are checked at load; the weights' cost a read of the whole file.
   bool check_weights = true;
+  // The GPU that an engine of target cuda runs on: its number, as the CUDA runtime counts.
+  int device = 0;
+  // The CUDA driver and libraries to use in place of the system's. For tests.
+  std::shared_ptr<const cuda::Libraries> cuda_libraries = {};
 };
 
 struct TensorInfo {
@@ -57,7 +64,8 @@ struct EngineInfo {
   std::string batch_padding_reason;  // why not, when false
   std::vector<ShapePointInfo> points;
   uint64_t weights_bytes = 0;
-  uint64_t context_bytes = 0;  // memory of one context
+  uint64_t context_bytes = 0;  // memory of one context, on the engine's target
+  uint64_t shared_bytes = 0;   // device memory that all contexts share: weights and kernels
   std::string report_json;     // the build's report
 };
 
@@ -68,10 +76,12 @@ class ExecutionContext {
   ExecutionContext& operator=(ExecutionContext&&) noexcept;
   ~ExecutionContext();
 
-  // Runs the model. On the host target it returns when the outputs are written.
+  // Runs the model. With a stream, on target cuda, the work is put into the stream and the outputs
+  // are ready when the stream gets there; tensors in pageable host memory and steps that run on the
+  // host make the call wait. Otherwise it returns when the outputs are written.
   // Tensors are matched by name, or by position where names are empty. An output's data may be
   // larger than needed, its type is checked. Errors leave the outputs undefined and the context
-  // usable.
+  // usable, but for failures of the device (kDevice), after which it is lost.
   Result<> enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                    Stream stream = {});
 

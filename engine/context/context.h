@@ -1,22 +1,32 @@
-// Context: the memory of one running request.
+// Context: the memory of one running request. Each target has its own.
 #pragma once
-#include "engine/context/memory.h"
-#include "engine/load/loaded_engine.h"
+#include <memory>
+#include <span>
+
+#include "engine/tensor.h"
+#include "formats/result.h"
 
 namespace kiln {
+
+struct LoadedEngine;
 
 // Not thread-safe; serves one request at a time of the engine it was made for.
 class Context {
  public:
-  static Result<Context> create(const LoadedEngine& engine);
+  virtual ~Context() = default;
+  // REQUIRES: `engine` is the one that made this context.
+  virtual Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                       std::span<const Tensor> outputs, Stream stream) = 0;
+};
 
-  // REQUIRES: `engine` is the one given to create().
-  Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
-               std::span<const Tensor> outputs, Stream stream);
-
- private:
-  Memory memory_;
-  CallAddresses addresses_;
+// What a target adds to a loaded engine. Immutable, shared by threads.
+class TargetEngine {
+ public:
+  virtual ~TargetEngine() = default;
+  virtual Result<std::unique_ptr<Context>> create_context(const LoadedEngine& engine) const = 0;
+  // Bytes of one context, and of what all contexts share, in the target's memory.
+  virtual uint64_t context_bytes() const = 0;
+  virtual uint64_t shared_bytes() const = 0;
 };
 
 }  // namespace kiln

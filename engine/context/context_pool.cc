@@ -2,8 +2,9 @@
 
 namespace kiln {
 
-ContextPool::ContextPool(std::vector<Context> contexts) : contexts_(std::move(contexts)) {
-  for (Context& context : contexts_) free_.push_back(&context);
+ContextPool::ContextPool(std::vector<std::unique_ptr<Context>> contexts)
+    : contexts_(std::move(contexts)) {
+  for (const auto& context : contexts_) free_.push_back(context.get());
 }
 
 Result<> ContextPool::run(const LoadedEngine& engine, std::span<const Tensor> inputs,

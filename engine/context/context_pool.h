@@ -1,6 +1,7 @@
 // ContextPool: contexts that threads take in turn.
 #pragma once
 #include <condition_variable>
+#include <memory>
 #include <mutex>
 #include <vector>
 
@@ -11,14 +12,14 @@ namespace kiln {
 // Thread-safe.
 class ContextPool {
  public:
-  explicit ContextPool(std::vector<Context> contexts);
+  explicit ContextPool(std::vector<std::unique_ptr<Context>> contexts);
 
   // Runs on a free context and waits for one when all are busy. kInvalidArgument if it has none.
   Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                std::span<const Tensor> outputs);
 
  private:
-  std::vector<Context> contexts_;
+  std::vector<std::unique_ptr<Context>> contexts_;
   std::mutex mutex_;
   std::condition_variable freed_;
   std::vector<Context*> free_;  // guarded by mutex_

@@ -3,21 +3,7 @@
 #include <string>
 
 namespace kiln {
-namespace {
-
-std::string capability(uint32_t number) {
-  return std::to_string(number / 10) + "." + std::to_string(number % 10);
-}
-
-}  // namespace
-
 Result<> check_origin(const plan::Origin& origin, const LoadOptions& options) {
-  if (origin.target == plan::Target::kCuda) {
-    return Error{ErrorCode::kUnsupported,
-                 "was built for target cuda, device '" + origin.device + "' (compute capability " +
-                     capability(origin.compute_capability) +
-                     "), this runtime has target host only; build it with --target host"};
-  }
   if (origin.world_size != 1) {
     return Error{ErrorCode::kUnsupported, "was built for rank " + std::to_string(origin.rank) +
                                               " of " + std::to_string(origin.world_size) +

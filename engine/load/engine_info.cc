@@ -14,7 +14,7 @@ std::vector<TensorInfo> tensors(const std::vector<plan::IoTensor>& io,
 
 }  // namespace
 
-EngineInfo make_info(const plan::Plan& plan, uint64_t context_bytes) {
+EngineInfo make_info(const plan::Plan& plan, const TargetEngine& target) {
   EngineInfo info;
   info.kiln_version = plan.origin.kiln_version;
   info.target = plan.origin.target == plan::Target::kHost ? "host" : "cuda";
@@ -34,7 +34,8 @@ EngineInfo make_info(const plan::Plan& plan, uint64_t context_bytes) {
                            .steps = point.steps.size()});
   }
   info.weights_bytes = plan.weights.size();
-  info.context_bytes = context_bytes;
+  info.context_bytes = target.context_bytes();
+  info.shared_bytes = target.shared_bytes();
   info.report_json = plan.report_json;
   return info;
 }

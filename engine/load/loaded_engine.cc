@@ -1,7 +1,7 @@
 #include "engine/load/loaded_engine.h"
 
-#include <algorithm>
-
+#include "engine/context/host_context.h"
+#include "engine/cuda/cuda_engine.h"
 #include "engine/load/check_origin.h"
 #include "engine/load/engine_info.h"
 
@@ -33,14 +33,14 @@ Result<std::vector<Plugin>> find_plugins(const plan::Plan& plan, const LoadOptio
 Result<> prepare(LoadedEngine& engine, const LoadOptions& options) {
   KILN_RETURN_IF_ERROR(check_origin(engine.plan.origin, options));
   KILN_ASSIGN_OR_RETURN(engine.plugins, find_plugins(engine.plan, options));
-  const StepResources resources{engine.plan, options.host_kernels, engine.plugins};
   for (const plan::ShapePoint& point : engine.plan.points) {
-    KILN_ASSIGN_OR_RETURN(Program program, prepare_program(point, resources));
-    engine.programs.push_back(std::move(program));
     engine.staging.push_back(lay_out_staging(engine.plan, point));
-    engine.context_bytes = std::max(engine.context_bytes, engine.staging.back().end);
   }
-  engine.info = make_info(engine.plan, engine.context_bytes);
+  const StepResources resources{engine.plan, options.host_kernels, engine.plugins};
+  KILN_ASSIGN_OR_RETURN(engine.target, engine.plan.origin.target == plan::Target::kCuda
+                                           ? cuda::load_cuda_engine(engine, resources, options)
+                                           : load_host_engine(engine, resources));
+  engine.info = make_info(engine.plan, *engine.target);
   return Ok();
 }
 

@@ -4,20 +4,20 @@
 #include <string_view>
 #include <vector>
 
+#include "engine/context/context.h"
 #include "engine/engine.h"
+#include "engine/plugin_library.h"
 #include "engine/request/staging.h"
-#include "engine/steps/program.h"
 
 namespace kiln {
 
-// Immutable once loaded; stays where it is, because programs point into the plan.
+// Immutable once loaded; stays where it is, because the target points into the plan.
 struct LoadedEngine {
   plan::Plan plan;
   std::vector<Plugin> plugins;         // by the plan's numbers
-  std::vector<Program> programs;       // by shape point
   std::vector<StagingLayout> staging;  // by shape point
-  uint64_t context_bytes = 0;          // arena and staging of the largest shape point
   EngineInfo info;
+  std::unique_ptr<const TargetEngine> target;  // programs and what they need
 
   LoadedEngine() = default;
   LoadedEngine(const LoadedEngine&) = delete;

@@ -15,8 +15,9 @@ std::string quoted(const char* kind, const plan::IoTensor& tensor) {
 }
 
 // The memory of a tensor whose type is right.
-Result<> check_memory(const Tensor& tensor, const char* kind, const plan::IoTensor& io) {
-  if (tensor.memory != MemoryKind::kHost) {
+Result<> check_memory(const Tensor& tensor, const char* kind, const plan::IoTensor& io,
+                      plan::Target target) {
+  if (tensor.memory != MemoryKind::kHost && target == plan::Target::kHost) {
     return Error{ErrorCode::kUnsupported,
                  quoted(kind, io) + " is in device memory, the engine runs on the host"};
   }
@@ -71,7 +72,7 @@ Result<Request> bind_request(const LoadedEngine& engine, std::span<const Tensor>
   Request request;
   KILN_ASSIGN_OR_RETURN(request.choice, choose_point(plan, engine.staging, in));
   for (size_t i = 0; i < in.size(); ++i) {
-    KILN_RETURN_IF_ERROR(check_memory(*in[i], "input", plan.inputs[i]));
+    KILN_RETURN_IF_ERROR(check_memory(*in[i], "input", plan.inputs[i], plan.origin.target));
     request.inputs.push_back(in[i]->data);
   }
   for (size_t i = 0; i < out.size(); ++i) {
@@ -80,7 +81,7 @@ Result<Request> bind_request(const LoadedEngine& engine, std::span<const Tensor>
       return invalid(quoted("output", plan.outputs[i]) + " is " + to_string(out[i]->type) +
                      ", expected " + to_string(expected));
     }
-    KILN_RETURN_IF_ERROR(check_memory(*out[i], "output", plan.outputs[i]));
+    KILN_RETURN_IF_ERROR(check_memory(*out[i], "output", plan.outputs[i], plan.origin.target));
     request.outputs.push_back(out[i]->data);
   }
   KILN_RETURN_IF_ERROR(check_no_overlap(plan, in, out));

@@ -5,7 +5,7 @@
 #include "engine/cuda/cublaslt_handle.h"
 #include "engine/cuda/cudnn_handle.h"
 #include "engine/cuda/device.h"
-#include "engine/cuda/module.h"
+#include "engine/cuda/module_set.h"
 #include "formats/engine_file/plan.h"
 
 namespace kiln::cuda {

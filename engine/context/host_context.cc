@@ -1,0 +1,86 @@
+#include "engine/context/host_context.h"
+
+#include <algorithm>
+
+#include "engine/context/memory.h"
+#include "engine/request/bind_request.h"
+#include "engine/steps/program.h"
+
+namespace kiln {
+namespace {
+
+// Replaces the addresses of tensors that grow with the batch by staged, padded copies.
+void stage_request(Request& request, const StagingLayout& staging, std::byte* memory,
+                   int64_t batch) {
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const StagedTensor& tensor = staging.inputs[i];
+    if (!tensor.staged) continue;
+    std::byte* staged = memory + tensor.offset;
+    pad_rows(request.inputs[i], request.choice.rows, staged, batch, tensor.rows);
+    request.inputs[i] = staged;
+  }
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    if (staging.outputs[i].staged) request.outputs[i] = memory + staging.outputs[i].offset;
+  }
+}
+
+class HostContext : public Context {
+ public:
+  HostContext(const std::vector<Program>& programs, Memory memory)
+      : programs_(programs), memory_(std::move(memory)) {}
+
+  Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
+               std::span<const Tensor> outputs, Stream stream) override {
+    KILN_ASSIGN_OR_RETURN(Request request, bind_request(engine, inputs, outputs));
+    const Choice& choice = request.choice;
+    const int64_t batch = engine.plan.points[choice.point].batch;
+    const StagingLayout& staging = engine.staging[choice.point];
+    const std::vector<void*> callers_outputs = request.outputs;
+    if (choice.padded) stage_request(request, staging, memory_.data(), batch);
+
+    const Spaces spaces{memory_.data(), engine.plan.weights.data(), request.inputs,
+                        request.outputs};
+    KILN_RETURN_IF_ERROR(run_program(programs_[choice.point], spaces, addresses_, stream));
+
+    if (!choice.padded) return Ok();
+    for (size_t i = 0; i < callers_outputs.size(); ++i) {
+      if (!staging.outputs[i].staged) continue;
+      trim_rows(request.outputs[i], batch, callers_outputs[i], choice.rows,
+                staging.outputs[i].rows);
+    }
+    return Ok();
+  }
+
+ private:
+  const std::vector<Program>& programs_;
+  Memory memory_;
+  CallAddresses addresses_;
+};
+
+class HostEngine : public TargetEngine {
+ public:
+  std::vector<Program> programs;  // by shape point
+  uint64_t bytes = 0;             // arena and staging of the largest shape point
+
+  Result<std::unique_ptr<Context>> create_context(const LoadedEngine&) const override {
+    KILN_ASSIGN_OR_RETURN(Memory memory, Memory::allocate(bytes));
+    return std::unique_ptr<Context>(new HostContext(programs, std::move(memory)));
+  }
+  uint64_t context_bytes() const override { return bytes; }
+  uint64_t shared_bytes() const override { return 0; }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const TargetEngine>> load_host_engine(const LoadedEngine& engine,
+                                                             const StepResources& resources) {
+  auto host = std::make_unique<HostEngine>();
+  for (size_t i = 0; i < engine.plan.points.size(); ++i) {
+    KILN_ASSIGN_OR_RETURN(Program program, prepare_program(engine.plan.points[i], resources));
+    host->programs.push_back(std::move(program));
+    host->bytes = std::max(host->bytes, engine.staging[i].end);
+  }
+  return std::unique_ptr<const TargetEngine>(std::move(host));
+}
+
+}  // namespace kiln

@@ -1,0 +1,230 @@
+#include "engine/cuda/cuda_context.h"
+
+#include <cstring>
+#include <limits>
+
+#include "engine/cuda/addresses.h"
+#include "engine/cuda/host_step.h"
+#include "engine/load/loaded_engine.h"
+#include "engine/request/bind_request.h"
+
+namespace kiln::cuda {
+namespace {
+
+constexpr uint64_t kScratchAlignment = 64;
+
+std::byte* aligned(std::vector<std::byte>& block) {
+  const auto address = reinterpret_cast<uintptr_t>(block.data());
+  return block.data() + (kScratchAlignment - address % kScratchAlignment) % kScratchAlignment;
+}
+
+// Walks a program: graphs for segments, host steps and control flow in between.
+class Walk {
+ public:
+  Walk(const CudaProgram& program, const std::vector<GraphExec>& graphs,
+       const HostStepContext& context)
+      : program_(program), graphs_(graphs), context_(context) {}
+
+  Result<> run_span(size_t first, size_t count) {
+    for (size_t i = first; i < first + count;) {
+      const uint32_t segment = program_.segment_at[i];
+      if (segment != CudaProgram::kNone) {
+        KILN_RETURN_IF_ERROR(launch(segment));
+        i = program_.segments[segment].end;
+        continue;
+      }
+      KILN_ASSIGN_OR_RETURN(i, run_host(i));
+    }
+    return Ok();
+  }
+
+ private:
+  Result<> launch(uint32_t segment) {
+    auto launched = context_.device.check(
+        context_.device.driver().graph_launch(graphs_[segment].get(), context_.stream),
+        "graph launch");
+    if (launched) return Ok();
+    return std::move(launched).error().context(
+        step_name(*program_.point, program_.segments[segment].first));
+  }
+
+  // Returns the number of the next step.
+  Result<size_t> run_host(size_t i) {
+    const PreparedStep& step = program_.steps[i];
+    if (const auto* branch = std::get_if<const plan::Branch*>(&step)) return run(**branch, i + 1);
+    if (const auto* repeat = std::get_if<const plan::Repeat*>(&step)) return run(**repeat, i + 1);
+    auto ran = std::visit(
+        [&](const auto& host) -> Result<> {
+          if constexpr (requires { run_host_step(host, context_); }) {
+            return run_host_step(host, context_);
+          } else {
+            return Error{ErrorCode::kInternal, "a device step outside of every segment"};
+          }
+        },
+        step);
+    if (!ran) return std::move(ran).error().context(step_name(*program_.point, i));
+    return i + 1;
+  }
+
+  Result<bool> is_true(const plan::BufferRef& condition) {
+    unsigned char value = 0;
+    KILN_RETURN_IF_ERROR(read_back(condition, &value, context_));
+    return value != 0;
+  }
+
+  Result<size_t> run(const plan::Branch& branch, size_t first) {
+    const size_t else_first = first + branch.then_steps;
+    KILN_ASSIGN_OR_RETURN(const bool condition, is_true(branch.condition));
+    KILN_RETURN_IF_ERROR(condition ? run_span(first, branch.then_steps)
+                                   : run_span(else_first, branch.else_steps));
+    return else_first + branch.else_steps;
+  }
+
+  Result<size_t> run(const plan::Repeat& repeat, size_t first) {
+    using Space = plan::BufferRef::Space;
+    int64_t rounds = std::numeric_limits<int64_t>::max();
+    if (repeat.trip_count.space != Space::kNone) {
+      KILN_RETURN_IF_ERROR(read_back(repeat.trip_count, &rounds, context_));
+    }
+    for (int64_t round = 0; round < rounds; ++round) {
+      if (repeat.condition.space != Space::kNone) {
+        KILN_ASSIGN_OR_RETURN(const bool goes_on, is_true(repeat.condition));
+        if (!goes_on) break;
+      }
+      if (repeat.iteration.space != Space::kNone) {
+        KILN_RETURN_IF_ERROR(write_forward(&round, repeat.iteration, context_));
+      }
+      KILN_RETURN_IF_ERROR(run_span(first, repeat.body_steps));
+    }
+    return first + repeat.body_steps;
+  }
+
+  const CudaProgram& program_;
+  const std::vector<GraphExec>& graphs_;
+  const HostStepContext& context_;
+};
+
+// How a tensor's rows are laid out; one that does not grow is one block of one row.
+RowCopy row_copy(const Device& device, CUstream stream, const Choice& choice, int64_t batch,
+                 const StagedTensor* staged, const TensorType& type) {
+  if (!choice.padded || staged == nullptr || !staged->staged) {
+    return {device, stream, 1, 1, {1, static_cast<uint64_t>(type.bytes())}};
+  }
+  return {device, stream, choice.rows, batch, staged->rows};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared) {
+  const CurrentDevice current(*shared.device);
+  auto context = std::unique_ptr<CudaContext>(new CudaContext(shared));
+  KILN_ASSIGN_OR_RETURN(context->memory_,
+                        allocate(shared.device, shared.context_bytes, "a context"));
+  KILN_ASSIGN_OR_RETURN(context->stream_, create_stream(shared.device));
+  KILN_ASSIGN_OR_RETURN(context->done_, create_event(shared.device, false));
+  context->scratch_.resize(shared.scratch_bytes == 0 ? 0
+                                                     : shared.scratch_bytes + kScratchAlignment);
+  KILN_RETURN_IF_ERROR(context->make_graphs());
+  return std::unique_ptr<Context>(std::move(context));
+}
+
+Spaces CudaContext::spaces_of(size_t point) {
+  const IoLayout& io = shared_.io[point];
+  inputs_.clear();
+  outputs_.clear();
+  for (uint64_t offset : io.inputs) inputs_.push_back(pointer_to(memory_.get() + offset));
+  for (uint64_t offset : io.outputs) outputs_.push_back(pointer_to(memory_.get() + offset));
+  return {pointer_to(memory_.get()), pointer_to(shared_.weights.get()), inputs_, outputs_};
+}
+
+Result<> CudaContext::make_graphs() {
+  const Device& device = *shared_.device;
+  for (size_t point = 0; point < shared_.programs.size(); ++point) {
+    auto& graphs = graphs_.emplace_back();
+    for (const Segment& segment : shared_.programs[point].segments) {
+      KILN_ASSIGN_OR_RETURN(GraphExec graph, capture(point, segment));
+      graphs.push_back(std::move(graph));
+    }
+  }
+  return device.check(device.driver().stream_synchronize(stream_.get()),
+                      "waiting for the graphs' upload");
+}
+
+Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment) {
+  const Device& device = *shared_.device;
+  const DriverApi& driver = device.driver();
+  KILN_RETURN_IF_ERROR(
+      device.check(driver.stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+                   "cuStreamBeginCapture"));
+  auto enqueued =
+      enqueue_segment(shared_.programs[point], segment, spaces_of(point), stream_.get());
+  CUgraph captured = nullptr;  // the capture ends in any case: the stream is of no use otherwise
+  auto ended = device.check(driver.stream_end_capture(stream_.get(), &captured),
+                            "cuStreamEndCapture of '" + shared_.programs[point].point->name + "'");
+  const Graph graph(shared_.device, captured);
+  if (!enqueued) return std::move(enqueued).error();
+  if (!ended) return std::move(ended).error();
+  CUgraphExec instance = nullptr;
+  KILN_RETURN_IF_ERROR(
+      device.check(driver.graph_instantiate(&instance, captured, 0),
+                   "cuGraphInstantiate of '" + shared_.programs[point].point->name + "'"));
+  GraphExec exec(shared_.device, instance);
+  KILN_RETURN_IF_ERROR(
+      device.check(driver.graph_upload(instance, stream_.get()), "cuGraphUpload"));
+  return exec;
+}
+
+// After such an error every further call on the device fails: its memory is gone.
+void CudaContext::note_loss(const Error& error) {
+  if (error.code == ErrorCode::kDevice) lost_ = error.message;
+}
+
+Result<> CudaContext::run(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                          std::span<const Tensor> outputs, Stream stream) {
+  if (!lost_.empty()) {
+    return Error{ErrorCode::kDevice, "the context is lost since an earlier failure (" + lost_ +
+                                         "); load the engine again, in a new process if the "
+                                         "device stays unusable"};
+  }
+  const CurrentDevice current(*shared_.device);
+  const bool own = stream.handle == nullptr;
+  auto ran = run_in(engine, inputs, outputs,
+                    own ? stream_.get() : static_cast<CUstream>(stream.handle), own);
+  if (!ran) note_loss(ran.error());
+  return ran;
+}
+
+Result<> CudaContext::run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                             std::span<const Tensor> outputs, CUstream stream, bool wait) {
+  const Device& device = *shared_.device;
+  const DriverApi& driver = device.driver();
+  KILN_ASSIGN_OR_RETURN(const Request request, bind_request(engine, inputs, outputs));
+  const size_t point = request.choice.point;
+  const plan::ShapePoint& shape = engine.plan.points[point];
+  const StagingLayout& staging = engine.staging[point];
+  const IoLayout& io = shared_.io[point];
+  // The latest request may have run in another stream.
+  KILN_RETURN_IF_ERROR(
+      device.check(driver.stream_wait_event(stream, done_.get(), 0), "cuStreamWaitEvent"));
+  for (size_t i = 0; i < request.inputs.size(); ++i) {
+    const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
+    KILN_RETURN_IF_ERROR(copy_padded(
+        request.inputs[i], memory_.get() + io.inputs[i],
+        row_copy(device, stream, request.choice, shape.batch, staged, shape.inputs[i])));
+  }
+  const Spaces spaces = spaces_of(point);
+  const HostStepContext host{device, stream, spaces, engine.plan.weights.data(), aligned(scratch_)};
+  KILN_RETURN_IF_ERROR(
+      Walk(shared_.programs[point], graphs_[point], host).run_span(0, shape.steps.size()));
+  for (size_t i = 0; i < request.outputs.size(); ++i) {
+    const StagedTensor* staged = staging.possible ? &staging.outputs[i] : nullptr;
+    KILN_RETURN_IF_ERROR(copy_trimmed(
+        memory_.get() + io.outputs[i], request.outputs[i],
+        row_copy(device, stream, request.choice, shape.batch, staged, shape.outputs[i])));
+  }
+  KILN_RETURN_IF_ERROR(device.check(driver.event_record(done_.get(), stream), "cuEventRecord"));
+  if (!wait) return Ok();
+  return device.check(driver.stream_synchronize(stream), "the request");
+}
+
+}  // namespace kiln::cuda

@@ -1,0 +1,52 @@
+// CudaContext: device memory, stream and graphs of one running request.
+#pragma once
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "engine/context/context.h"
+#include "engine/cuda/cuda_program.h"
+#include "engine/cuda/io_buffers.h"
+#include "engine/cuda/owned.h"
+
+namespace kiln::cuda {
+
+// What contexts share; constant once loaded.
+struct SharedState {
+  std::shared_ptr<const Device> device;
+  DeviceMemory weights;
+  std::vector<CudaProgram> programs;  // by shape point
+  std::vector<IoLayout> io;           // by shape point
+  uint64_t context_bytes = 0;         // the largest point's
+  uint64_t scratch_bytes = 0;
+};
+
+class CudaContext : public Context {
+ public:
+  // Takes the memory, captures and instantiates a graph for every segment of every shape point.
+  static Result<std::unique_ptr<Context>> create(const SharedState& shared);
+
+  Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
+               std::span<const Tensor> outputs, Stream stream) override;
+
+ private:
+  explicit CudaContext(const SharedState& shared) : shared_(shared) {}
+  Result<> make_graphs();
+  Result<GraphExec> capture(size_t point, const Segment& segment);
+  Spaces spaces_of(size_t point);
+  Result<> run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                  std::span<const Tensor> outputs, CUstream stream, bool wait);
+  void note_loss(const Error& error);
+
+  const SharedState& shared_;
+  DeviceMemory memory_;
+  OwnedStream stream_;
+  Event done_;                                  // after the latest request
+  std::vector<std::vector<GraphExec>> graphs_;  // by point, by segment
+  std::vector<std::byte> scratch_;
+  std::vector<const void*> inputs_;  // of the point that spaces_of() was asked for
+  std::vector<void*> outputs_;
+  std::string lost_;  // why the device no longer serves this context; empty while it does
+};
+
+}  // namespace kiln::cuda

@@ -1,0 +1,105 @@
+#include "engine/cuda/cuda_engine.h"
+
+#include <algorithm>
+#include <string>
+
+#include "engine/cuda/addresses.h"
+#include "engine/cuda/cuda_context.h"
+#include "engine/load/loaded_engine.h"
+
+namespace kiln::cuda {
+namespace {
+
+std::string capability(uint32_t number) {
+  return std::to_string(number / 10) + "." + std::to_string(number % 10);
+}
+
+// Cubins run on their own compute capability alone. The libraries check their own plans.
+Result<> check_device(const plan::Origin& origin, const DeviceProperties& device) {
+  if (origin.compute_capability != device.compute_capability) {
+    return Error{ErrorCode::kVersionMismatch,
+                 "was built for '" + origin.device + "' (compute capability " +
+                     capability(origin.compute_capability) + "), GPU " +
+                     std::to_string(device.ordinal) + " is '" + device.name + "' (" +
+                     capability(device.compute_capability) +
+                     "); build the engine again on this GPU"};
+  }
+  if (device.driver_version / 1000 < origin.cuda_version / 1000) {
+    return Error{ErrorCode::kVersionMismatch,
+                 "was built with CUDA " + std::to_string(origin.cuda_version / 1000) + "." +
+                     std::to_string(origin.cuda_version % 1000 / 10) +
+                     ", the driver serves CUDA " + std::to_string(device.driver_version / 1000) +
+                     "." + std::to_string(device.driver_version % 1000 / 10) +
+                     "; install a newer driver, or build with an older CUDA Toolkit"};
+  }
+  return Ok();
+}
+
+class CudaEngine : public TargetEngine {
+ public:
+  CudaEngine(const LoadedEngine& engine, std::shared_ptr<const Device> device)
+      : plan_(engine.plan), modules_(device), cublaslt_(device), cudnn_(device) {
+    shared_.device = std::move(device);
+  }
+
+  Result<> load(const StepResources& host_resources) {
+    const CurrentDevice current(*shared_.device);
+    KILN_RETURN_IF_ERROR(upload_weights());
+    const DeviceResources resources{plan_, shared_.device, modules_, cublaslt_, cudnn_};
+    for (const plan::ShapePoint& point : plan_.points) {
+      KILN_ASSIGN_OR_RETURN(CudaProgram program, prepare_program(point, resources, host_resources));
+      shared_.scratch_bytes = std::max(shared_.scratch_bytes, program.scratch_bytes);
+      shared_.programs.push_back(std::move(program));
+      shared_.io.push_back(lay_out_io(point));
+      shared_.context_bytes = std::max(shared_.context_bytes, shared_.io.back().end);
+    }
+    return Ok();
+  }
+
+  Result<std::unique_ptr<Context>> create_context(const LoadedEngine&) const override {
+    return CudaContext::create(shared_);
+  }
+  uint64_t context_bytes() const override { return shared_.context_bytes; }
+  uint64_t shared_bytes() const override { return plan_.weights.size(); }
+
+ private:
+  Result<> upload_weights() {
+    const uint64_t bytes = plan_.weights.size();
+    if (bytes == 0) return Ok();
+    const Device& device = *shared_.device;
+    KILN_ASSIGN_OR_RETURN(shared_.weights, allocate(shared_.device, bytes, "the weights"));
+    KILN_ASSIGN_OR_RETURN(const OwnedStream stream, create_stream(shared_.device));
+    KILN_RETURN_IF_ERROR(
+        device.check(device.driver().memcpy_async(shared_.weights.get(),
+                                                  address_of(plan_.weights.data()), bytes,
+                                                  stream.get()),
+                     "copy of the weights to the GPU"));
+    return device.check(device.driver().stream_synchronize(stream.get()),
+                        "copy of the weights to the GPU");
+  }
+
+  const plan::Plan& plan_;
+  ModuleSet modules_;
+  CublasLtHandle cublaslt_;
+  CudnnHandle cudnn_;
+  SharedState shared_;  // last: its programs use what is above
+};
+
+}  // namespace
+
+Result<std::unique_ptr<const TargetEngine>> load_cuda_engine(const LoadedEngine& engine,
+                                                             const StepResources& resources,
+                                                             const LoadOptions& options) {
+  auto libraries = options.cuda_libraries ? options.cuda_libraries : Libraries::system();
+  auto device = Device::open(options.device, std::move(libraries));
+  if (!device) {
+    return std::move(device).error().context("was built for target cuda, device '" +
+                                             engine.plan.origin.device + "'");
+  }
+  KILN_RETURN_IF_ERROR(check_device(engine.plan.origin, (*device)->properties()));
+  auto cuda = std::make_unique<CudaEngine>(engine, *std::move(device));
+  KILN_RETURN_IF_ERROR(cuda->load(resources));
+  return std::unique_ptr<const TargetEngine>(std::move(cuda));
+}
+
+}  // namespace kiln::cuda

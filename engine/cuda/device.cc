@@ -1,0 +1,67 @@
+#include "engine/cuda/device.h"
+
+namespace kiln::cuda {
+
+Result<std::shared_ptr<const Device>> Device::open(int ordinal,
+                                                   std::shared_ptr<const Libraries> libraries) {
+  KILN_ASSIGN_OR_RETURN(const DriverApi* driver, libraries->driver());
+  KILN_RETURN_IF_ERROR(cuda::check(*driver, driver->init(0), "cuInit"));
+  int count = 0;
+  KILN_RETURN_IF_ERROR(cuda::check(*driver, driver->device_get_count(&count), "cuDeviceGetCount"));
+  if (ordinal < 0 || ordinal >= count) {
+    return Error{ErrorCode::kUnsupported, "GPU number " + std::to_string(ordinal) +
+                                              " does not exist, the driver has " +
+                                              std::to_string(count)};
+  }
+  auto device = std::shared_ptr<Device>(new Device());
+  device->libraries_ = std::move(libraries);
+  device->driver_ = driver;
+  KILN_RETURN_IF_ERROR(device->check(driver->device_get(&device->device_, ordinal), "cuDeviceGet"));
+  KILN_RETURN_IF_ERROR(device->read_properties(device->device_, ordinal));
+  KILN_RETURN_IF_ERROR(device->check(driver->primary_ctx_retain(&device->context_, device->device_),
+                                     "cuDevicePrimaryCtxRetain"));
+  return std::shared_ptr<const Device>(std::move(device));
+}
+
+Device::~Device() {
+  if (context_ != nullptr) driver_->primary_ctx_release(device_);
+}
+
+Result<> Device::read_properties(CUdevice device, int ordinal) {
+  properties_.ordinal = ordinal;
+  char name[256] = {};
+  KILN_RETURN_IF_ERROR(
+      check(driver_->device_get_name(name, sizeof name - 1, device), "cuDeviceGetName"));
+  properties_.name = name;
+  size_t memory = 0;
+  KILN_RETURN_IF_ERROR(check(driver_->device_total_mem(&memory, device), "cuDeviceTotalMem"));
+  properties_.memory_bytes = memory;
+  int version = 0;
+  KILN_RETURN_IF_ERROR(check(driver_->driver_get_version(&version), "cuDriverGetVersion"));
+  properties_.driver_version = static_cast<uint32_t>(version);
+  int values[5] = {};
+  constexpr CUdevice_attribute kAttributes[] = {
+      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+      CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
+      CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE};
+  for (size_t i = 0; i < std::size(kAttributes); ++i) {
+    KILN_RETURN_IF_ERROR(check(driver_->device_get_attribute(&values[i], kAttributes[i], device),
+                               "cuDeviceGetAttribute"));
+  }
+  properties_.compute_capability = static_cast<uint32_t>(values[0] * 10 + values[1]);
+  properties_.multiprocessors = static_cast<uint32_t>(values[2]);
+  properties_.shared_bytes_per_block = static_cast<uint32_t>(values[3]);
+  properties_.l2_bytes = static_cast<uint64_t>(values[4]);
+  return Ok();
+}
+
+CurrentDevice::CurrentDevice(const Device& device) : device_(device) {
+  pushed_ = device.driver_->ctx_push_current(device.context_) == CUDA_SUCCESS;
+}
+
+CurrentDevice::~CurrentDevice() {
+  CUcontext popped = nullptr;
+  if (pushed_) device_.driver_->ctx_pop_current(&popped);
+}
+
+}  // namespace kiln::cuda

@@ -1,0 +1,33 @@
+// Where a shape point's inputs and outputs lie in a context's device memory. Graphs have fixed
+// addresses, callers' tensors do not: they are copied here and back, padded rows included, so that
+// no library ever sees memory of the caller.
+#pragma once
+#include <vector>
+
+#include "engine/cuda/owned.h"
+#include "engine/request/choose_point.h"
+#include "engine/request/staging.h"
+
+namespace kiln::cuda {
+
+struct IoLayout {
+  std::vector<uint64_t> inputs, outputs;  // offsets
+  uint64_t end = 0;                       // bytes of arena, inputs and outputs
+};
+
+// Behind the arena, on 256 bytes each. REQUIRES: a checked plan.
+IoLayout lay_out_io(const plan::ShapePoint& point);
+
+// Puts the copy of one input tensor into the stream; where `rows` is less than `batch` the last row
+// is repeated, as on the host. `from` is host or device memory.
+struct RowCopy {
+  const Device& device;
+  CUstream stream = nullptr;
+  int64_t rows = 0, batch = 0;
+  RowLayout layout;
+};
+Result<> copy_padded(const void* from, CUdeviceptr to, const RowCopy& copy);
+// The first `rows` rows of an output.
+Result<> copy_trimmed(CUdeviceptr from, void* to, const RowCopy& copy);
+
+}  // namespace kiln::cuda

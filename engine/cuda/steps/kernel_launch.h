@@ -1,0 +1,20 @@
+// Step kind: a launch of a kernel of ours.
+#pragma once
+#include <vector>
+
+#include "engine/cuda/steps/device_resources.h"
+#include "engine/steps/spaces.h"
+
+namespace kiln::cuda {
+
+struct PreparedKernelLaunch {
+  const plan::KernelLaunch* step = nullptr;
+  std::shared_ptr<const Device> device;
+  CUfunction function = nullptr;
+};
+
+Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,
+                                          const DeviceResources& resources);
+Result<> enqueue_step(const PreparedKernelLaunch& step, const Spaces& spaces, CUstream stream);
+
+}  // namespace kiln::cuda
