@@ -14,9 +14,9 @@ foreach(row "CUDA Toolkit|${CUDAToolkit_VERSION}" "cuDNN|${KILN_CUDNN_INCLUDE}"
   message(STATUS "${name}: ${found}")
 endforeach()
 
-set(KILN_CUDA OFF)
+set(KILN_CUDA OFF CACHE INTERNAL "Whether target cuda is built")
 if(CUDAToolkit_FOUND AND KILN_CUDNN_INCLUDE)
-  set(KILN_CUDA ON)
+  set(KILN_CUDA ON CACHE INTERNAL "Whether target cuda is built")
 endif()
 message(STATUS "Target cuda: ${KILN_CUDA}")
 

@@ -44,8 +44,8 @@ std::vector<int64_t> channels_last(int64_t rank) {
 }
 
 bool is_float_cast(const Graph& body, const ir::Node& node) {
-  return std::holds_alternative<ir::Cast>(node.op) &&
-         is_float(body.type(node.inputs[0]).dtype) && is_float(body.type(node.outputs[0]).dtype);
+  return std::holds_alternative<ir::Cast>(node.op) && is_float(body.type(node.inputs[0]).dtype) &&
+         is_float(body.type(node.outputs[0]).dtype);
 }
 
 // Walks from the anchor's result to the body's output, one step at a time.

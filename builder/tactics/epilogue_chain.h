@@ -40,8 +40,8 @@ struct EpilogueChain {
 
 // The error is the one-line reason why the body is no such chain.
 Result<EpilogueChain> match_epilogue_chain(const ir::Graph& body);
-// The anchor with its own bias alone, whatever follows it; its result is stored as its first operand
-// is.
+// The anchor with its own bias alone, whatever follows it; its result is stored as its first
+// operand is.
 Result<EpilogueChain> match_anchor(const ir::Graph& body);
 
 }  // namespace kiln

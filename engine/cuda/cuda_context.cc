@@ -169,8 +169,7 @@ Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment) {
       device.check(driver.graph_instantiate(&instance, captured, 0),
                    "cuGraphInstantiate of '" + shared_.programs[point].point->name + "'"));
   GraphExec exec(shared_.device, instance);
-  KILN_RETURN_IF_ERROR(
-      device.check(driver.graph_upload(instance, stream_.get()), "cuGraphUpload"));
+  KILN_RETURN_IF_ERROR(device.check(driver.graph_upload(instance, stream_.get()), "cuGraphUpload"));
   return exec;
 }
 

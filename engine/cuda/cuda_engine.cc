@@ -27,9 +27,9 @@ Result<> check_device(const plan::Origin& origin, const DeviceProperties& device
   if (device.driver_version / 1000 < origin.cuda_version / 1000) {
     return Error{ErrorCode::kVersionMismatch,
                  "was built with CUDA " + std::to_string(origin.cuda_version / 1000) + "." +
-                     std::to_string(origin.cuda_version % 1000 / 10) +
-                     ", the driver serves CUDA " + std::to_string(device.driver_version / 1000) +
-                     "." + std::to_string(device.driver_version % 1000 / 10) +
+                     std::to_string(origin.cuda_version % 1000 / 10) + ", the driver serves CUDA " +
+                     std::to_string(device.driver_version / 1000) + "." +
+                     std::to_string(device.driver_version % 1000 / 10) +
                      "; install a newer driver, or build with an older CUDA Toolkit"};
   }
   return Ok();
@@ -69,11 +69,10 @@ class CudaEngine : public TargetEngine {
     const Device& device = *shared_.device;
     KILN_ASSIGN_OR_RETURN(shared_.weights, allocate(shared_.device, bytes, "the weights"));
     KILN_ASSIGN_OR_RETURN(const OwnedStream stream, create_stream(shared_.device));
-    KILN_RETURN_IF_ERROR(
-        device.check(device.driver().memcpy_async(shared_.weights.get(),
-                                                  address_of(plan_.weights.data()), bytes,
-                                                  stream.get()),
-                     "copy of the weights to the GPU"));
+    KILN_RETURN_IF_ERROR(device.check(
+        device.driver().memcpy_async(shared_.weights.get(), address_of(plan_.weights.data()), bytes,
+                                     stream.get()),
+        "copy of the weights to the GPU"));
     return device.check(device.driver().stream_synchronize(stream.get()),
                         "copy of the weights to the GPU");
   }

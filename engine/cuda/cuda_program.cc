@@ -8,8 +8,8 @@
 namespace kiln::cuda {
 namespace {
 
-bool is_device_step(const PreparedStep& step) { return step.index() < 3; }
-static_assert(std::is_same_v<std::variant_alternative_t<2, PreparedStep>, PreparedCopy>);
+bool is_device_step(const PreparedStep& step) { return step.index() < 4; }
+static_assert(std::is_same_v<std::variant_alternative_t<3, PreparedStep>, PreparedCopy>);
 
 class Preparation {
  public:
@@ -24,9 +24,6 @@ class Preparation {
   }
   Result<PreparedStep> operator()(const plan::Branch& step) const { return PreparedStep(&step); }
   Result<PreparedStep> operator()(const plan::Repeat& step) const { return PreparedStep(&step); }
-  Result<PreparedStep> operator()(const plan::Matmul&) const {
-    return Error{ErrorCode::kUnsupported, "matmul steps are not served yet"};
-  }
   template <class DeviceStep>
   Result<PreparedStep> operator()(const DeviceStep& step) const {
     return wrap(cuda::prepare_step(step, device_));

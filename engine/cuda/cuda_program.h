@@ -9,14 +9,15 @@
 #include "engine/cuda/steps/cudnn_graph.h"
 #include "engine/cuda/steps/device_copy.h"
 #include "engine/cuda/steps/kernel_launch.h"
+#include "engine/cuda/steps/matmul.h"
 #include "engine/steps/host_operation.h"
 #include "engine/steps/plugin_call.h"
 
 namespace kiln::cuda {
 
-using PreparedStep = std::variant<PreparedKernelLaunch, PreparedCudnnGraph, PreparedCopy,
-                                  PreparedHostOperation, PreparedPluginCall, const plan::Branch*,
-                                  const plan::Repeat*>;
+using PreparedStep = std::variant<PreparedKernelLaunch, PreparedMatmul, PreparedCudnnGraph,
+                                  PreparedCopy, PreparedHostOperation, PreparedPluginCall,
+                                  const plan::Branch*, const plan::Repeat*>;
 
 // Device steps [first, end) of a program.
 struct Segment {

@@ -14,7 +14,7 @@ uint64_t scratch_of(const plan::PluginCall& step);
 struct HostStepContext {
   const Device& device;
   CUstream stream = nullptr;
-  const Spaces& spaces;               // device addresses
+  const Spaces& spaces;                // device addresses
   const std::byte* weights = nullptr;  // the host's copy
   std::byte* scratch = nullptr;        // aligned to 64 bytes
 };

@@ -72,9 +72,9 @@ Result<> copy_padded(const void* from, CUdeviceptr to, const RowCopy& copy) {
 Result<> copy_trimmed(CUdeviceptr from, void* to, const RowCopy& copy) {
   const uint64_t row = copy.layout.row_bytes;
   const uint64_t wanted = static_cast<uint64_t>(copy.rows) * row;
-  return copy_pieces(
-      from, address_of(to),
-      {copy.layout.blocks, wanted, static_cast<uint64_t>(copy.batch) * row, wanted}, copy);
+  return copy_pieces(from, address_of(to),
+                     {copy.layout.blocks, wanted, static_cast<uint64_t>(copy.batch) * row, wanted},
+                     copy);
 }
 
 }  // namespace kiln::cuda

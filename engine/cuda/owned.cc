@@ -11,8 +11,7 @@ Result<DeviceMemory> allocate(const std::shared_ptr<const Device>& device, uint6
   CUdeviceptr address = 0;
   const CUresult result = device->driver().mem_alloc(&address, bytes);
   if (result == CUDA_SUCCESS) return DeviceMemory(device, address);
-  std::string message =
-      "cuMemAlloc of " + std::to_string(bytes) + " bytes for " + what + " failed";
+  std::string message = "cuMemAlloc of " + std::to_string(bytes) + " bytes for " + what + " failed";
   size_t free = 0, total = 0;
   if (device->driver().mem_get_info(&free, &total) == CUDA_SUCCESS) {
     message += ", " + std::to_string(free) + " of " + std::to_string(total) + " bytes are free";

@@ -226,16 +226,17 @@ TEST(Engine, RefusesWhatItCannotRun) {
   };
   const auto nothing = [](plan::Plan&) {};
 
-  auto [code, message] = refusal([](plan::Plan& p) {
-    p.origin.target = plan::Target::kCuda;
-    p.origin.device = "NVIDIA H200";
-    p.origin.compute_capability = 90;
-  });
+  // No machine has a GPU of that number; most tests run where there is none at all.
+  auto [code, message] = refusal(
+      [](plan::Plan& p) {
+        p.origin.target = plan::Target::kCuda;
+        p.origin.device = "NVIDIA H200";
+        p.origin.compute_capability = 90;
+      },
+      {.host_kernels = testing::fake_kernels(), .device = 1000});
   EXPECT_EQ(code, ErrorCode::kUnsupported);
-  EXPECT_TRUE(ends_with(message,
-                        "m.engine': was built for target cuda, device 'NVIDIA H200' (compute "
-                        "capability 9.0), this runtime has target host only; build it with "
-                        "--target host"))
+  EXPECT_NE(message.find("m.engine': was built for target cuda, device 'NVIDIA H200'"),
+            std::string::npos)
       << message;
 
   std::tie(code, message) = refusal([](plan::Plan& p) { p.origin.verified = false; });

@@ -7,7 +7,9 @@ namespace kiln {
 namespace {
 
 // Of a dense tensor, whatever the order of its axes.
-int64_t bytes_of(const CudnnTensor& tensor) { return TensorType{tensor.dtype, tensor.dims}.bytes(); }
+int64_t bytes_of(const CudnnTensor& tensor) {
+  return TensorType{tensor.dtype, tensor.dims}.bytes();
+}
 
 }  // namespace
 
@@ -30,7 +32,10 @@ LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
     scalar_uids.push_back(static_cast<int64_t>(i));
     scalars.push_back(*problem.tensors[i].by_value);
   }
-  LibraryCall call{LibraryCall::Library::kCudnn, Operation{cuda::kCudnnGraphOperation, {}}, {}, {},
+  LibraryCall call{LibraryCall::Library::kCudnn,
+                   Operation{cuda::kCudnnGraphOperation, {}},
+                   {},
+                   {},
                    plan.workspace_bytes};
   call.operation.set("plan", plan.json)
       .set("uids", uids)

@@ -125,7 +125,8 @@ CudnnPointwise activation(const ChainStep& step) {
 // Bias, residual, activation, each at most once, becomes residual, bias, activation.
 Result<std::vector<ChainStep>> in_order(std::vector<ChainStep> steps, EpilogueOrder order) {
   if (order == EpilogueOrder::kAsWritten) return steps;
-  const bool swaps = steps.size() >= 2 && steps[0].kind == Kind::kBias && steps[1].kind == Kind::kAdd;
+  const bool swaps =
+      steps.size() >= 2 && steps[0].kind == Kind::kBias && steps[1].kind == Kind::kAdd;
   if (!swaps) return refuse("there is no bias followed by a residual");
   std::swap(steps[0], steps[1]);
   return steps;

@@ -42,8 +42,8 @@ enum class EpilogueOrder : uint8_t { kResidualFirst, kAsWritten };
 // the chain cannot be brought into.
 Result<ConvProblem> fused_problem(const ir::Graph& body, const EpilogueChain& chain,
                                   EpilogueOrder order);
-// The same for a chain of match_anchor(): the result is the anchor's, with its bias if that is among
-// the steps.
+// The same for a chain of match_anchor(): the result is the anchor's, with its bias if that is
+// among the steps.
 Result<ConvProblem> anchor_problem(const ir::Graph& body, const EpilogueChain& chain);
 
 }  // namespace kiln

@@ -40,11 +40,10 @@ class Writer {
       KILN_RETURN_IF_ERROR(std::visit([&](const auto& o) { return write(o); }, operation));
       operations.push_back(result_.parts.back().get());
     }
-    KILN_ASSIGN_OR_RETURN(
-        result_.graph,
-        make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "an operation graph")
-            .descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations)
-            .finish());
+    KILN_ASSIGN_OR_RETURN(result_.graph,
+                          make(CUDNN_BACKEND_OPERATIONGRAPH_DESCRIPTOR, "an operation graph")
+                              .descriptors(CUDNN_ATTR_OPERATIONGRAPH_OPS, operations)
+                              .finish());
     return std::move(result_);
   }
 

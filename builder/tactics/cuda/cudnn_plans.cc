@@ -33,11 +33,11 @@ Result<std::vector<CudnnDescriptor>> descriptors_of(const CudnnApi& cudnn,
     found.push_back(std::move(one));
   }
   int64_t count = 0;
-  KILN_RETURN_IF_ERROR(cuda::check(
-      cudnn,
-      cudnn.get_attribute(from, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(most),
-                          &count, raw.data()),
-      "reading from cuDNN"));
+  KILN_RETURN_IF_ERROR(
+      cuda::check(cudnn,
+                  cudnn.get_attribute(from, name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
+                                      static_cast<int64_t>(most), &count, raw.data()),
+                  "reading from cuDNN"));
   found.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, static_cast<int64_t>(most))));
   return found;
 }
@@ -48,9 +48,9 @@ Result<std::vector<Enum>> notes_of(const CudnnApi& cudnn, const CudnnDescriptor&
                                    cudnnBackendAttributeType_t type) {
   std::vector<Enum> notes(16);
   int64_t count = 0;
-  KILN_RETURN_IF_ERROR(cuda::check(
-      cudnn, cudnn.get_attribute(engine.get(), name, type, 16, &count, notes.data()),
-      "reading an engine's notes"));
+  KILN_RETURN_IF_ERROR(
+      cuda::check(cudnn, cudnn.get_attribute(engine.get(), name, type, 16, &count, notes.data()),
+                  "reading an engine's notes"));
   notes.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, 16)));
   return notes;
 }
@@ -87,11 +87,11 @@ Result<std::string> text_of(const CudnnApi& cudnn, const CudnnDescriptor& config
   for (const CudnnDescriptor& knob : knobs) {
     cudnnBackendKnobType_t type = CUDNN_KNOB_TYPE_COUNTS;
     int64_t count = 0;
-    KILN_RETURN_IF_ERROR(cuda::check(
-        cudnn,
-        cudnn.get_attribute(knob.get(), CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, 1,
-                            &count, &type),
-        "reading a knob's type"));
+    KILN_RETURN_IF_ERROR(
+        cuda::check(cudnn,
+                    cudnn.get_attribute(knob.get(), CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE,
+                                        CUDNN_TYPE_KNOB_TYPE, 1, &count, &type),
+                    "reading a knob's type"));
     KILN_ASSIGN_OR_RETURN(const int64_t value, knob.get_int(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE,
                                                             "reading a knob's value"));
     text += "." + std::to_string(static_cast<int>(type)) + "=" + std::to_string(value);
@@ -141,12 +141,11 @@ Result<> propose(const CudnnTarget& target, const CudnnProblem& problem,
                  const CudnnLimits& limits, std::vector<std::string>& engines) {
   constexpr size_t kMost = 64;
   const CudnnApi& cudnn = target.cudnn();
-  auto heuristic =
-      DescriptorWriter(cudnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, "a heuristic")
-          .descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
-          .choice(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode)
-          .descriptor(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.device())
-          .finish();
+  auto heuristic = DescriptorWriter(cudnn, CUDNN_BACKEND_ENGINEHEUR_DESCRIPTOR, "a heuristic")
+                       .descriptor(CUDNN_ATTR_ENGINEHEUR_OPERATION_GRAPH, graph)
+                       .choice(CUDNN_ATTR_ENGINEHEUR_MODE, CUDNN_TYPE_HEUR_MODE, mode)
+                       .descriptor(CUDNN_ATTR_ENGINEHEUR_DEVICEPROP, target.device())
+                       .finish();
   if (!heuristic.ok()) {
     return heuristic.error().code == ErrorCode::kUnsupported
                ? Ok()
@@ -161,10 +160,9 @@ Result<> propose(const CudnnTarget& target, const CudnnProblem& problem,
                           descriptors_of(cudnn, config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
                                          CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1));
     if (engine.empty()) continue;
-    KILN_ASSIGN_OR_RETURN(const auto notes,
-                          notes_of<cudnnBackendNumericalNote_t>(
-                              cudnn, engine[0], CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                              CUDNN_TYPE_NUMERICAL_NOTE));
+    KILN_ASSIGN_OR_RETURN(const auto notes, notes_of<cudnnBackendNumericalNote_t>(
+                                                cudnn, engine[0], CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                                CUDNN_TYPE_NUMERICAL_NOTE));
     if (!acceptable(notes, is_f32(problem), limits.allow_tf32)) continue;
     KILN_ASSIGN_OR_RETURN(std::string text, text_of(cudnn, config, engine[0]));
     if (std::find(engines.begin(), engines.end(), text) == engines.end()) {
@@ -186,12 +184,11 @@ Result<CudnnDescriptor> make_config(const CudnnTarget& target, const CudnnDescri
   std::vector<CudnnDescriptor> knobs;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const auto& [type, value] : choice.knobs) {
-    KILN_ASSIGN_OR_RETURN(
-        CudnnDescriptor knob,
-        DescriptorWriter(cudnn, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, "a knob")
-            .choice(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, type)
-            .number(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value)
-            .finish());
+    KILN_ASSIGN_OR_RETURN(CudnnDescriptor knob,
+                          DescriptorWriter(cudnn, CUDNN_BACKEND_KNOB_CHOICE_DESCRIPTOR, "a knob")
+                              .choice(CUDNN_ATTR_KNOB_CHOICE_KNOB_TYPE, CUDNN_TYPE_KNOB_TYPE, type)
+                              .number(CUDNN_ATTR_KNOB_CHOICE_KNOB_VALUE, value)
+                              .finish());
     raw.push_back(knob.get());
     knobs.push_back(std::move(knob));
   }
@@ -244,13 +241,13 @@ Result<CudnnPlan> make_cudnn_plan(const CudnnTarget& target, const CudnnProblem&
           .descriptor(CUDNN_ATTR_EXECUTION_PLAN_ENGINE_CONFIG, config)
           .descriptor(CUDNN_ATTR_EXECUTION_PLAN_DEVICEPROP, target.device())
           .finish());
-  KILN_ASSIGN_OR_RETURN(const int64_t workspace,
-                        plan.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE,
-                                     "asking a plan for its workspace"));
+  KILN_ASSIGN_OR_RETURN(
+      const int64_t workspace,
+      plan.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, "asking a plan for its workspace"));
   CudnnPlan made;
   made.workspace_bytes = static_cast<uint64_t>(std::max<int64_t>(workspace, 0));
-  KILN_ASSIGN_OR_RETURN(made.json, plan.get_text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION,
-                                                 "writing a plan"));
+  KILN_ASSIGN_OR_RETURN(
+      made.json, plan.get_text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, "writing a plan"));
   return made;
 }
 

@@ -13,8 +13,8 @@ namespace kiln {
 // A tensor's number in its problem is its id in cuDNN.
 struct CudnnTensor {
   DType dtype = DType::kF32;
-  Shape dims, strides;           // in elements
-  bool is_virtual = false;       // exists inside of the kernel only
+  Shape dims, strides;                           // in elements
+  bool is_virtual = false;                       // exists inside of the kernel only
   std::optional<float> by_value = std::nullopt;  // a scalar passed by value
 };
 
@@ -46,8 +46,7 @@ struct CudnnReduction {
   int64_t x = 0, y = 0;
 };
 
-using CudnnOperation =
-    std::variant<CudnnConvolution, CudnnPointwise, CudnnMatmul, CudnnReduction>;
+using CudnnOperation = std::variant<CudnnConvolution, CudnnPointwise, CudnnMatmul, CudnnReduction>;
 
 // All arithmetic is f32.
 struct CudnnProblem {

@@ -137,8 +137,7 @@ std::vector<Tactic> cudnn_candidates_for(const CudnnTarget& target, const ir::Re
   std::vector<Tactic> tactics;
   propose(target, *region.body, kResidualFirst, {kEngines, allow_tf32}, tactics);
   const size_t compiled = tactics.empty() ? kEngines : kCompiledEngines;
-  const std::string why =
-      propose(target, *region.body, kFused, {compiled, allow_tf32}, tactics);
+  const std::string why = propose(target, *region.body, kFused, {compiled, allow_tf32}, tactics);
   const std::string why_split =
       propose(target, *region.body, kSplit, {kEngines, allow_tf32}, tactics);
   if (tactics.empty()) refusal = "fused: " + why + "; split: " + why_split;

@@ -5,9 +5,9 @@ namespace kiln::cuda {
 Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,
                                           const DeviceResources& resources) {
   PreparedKernelLaunch prepared{&step, resources.device, nullptr};
-  KILN_ASSIGN_OR_RETURN(prepared.function,
-                        resources.modules.function(resources.plan, step.module, step.entry,
-                                                   step.shared_bytes));
+  KILN_ASSIGN_OR_RETURN(
+      prepared.function,
+      resources.modules.function(resources.plan, step.module, step.entry, step.shared_bytes));
   return prepared;
 }
 
