@@ -1,0 +1,224 @@
+// The CUDA executor on a fake driver: graphs, padding, host steps, control flow, failures. The
+// kernels themselves are tested on a GPU.
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "tests/engine/cuda/fake_driver.h"
+#include "tests/engine/runtime_fixture.h"
+
+namespace kiln {
+namespace {
+
+using testing::affine_of;
+using testing::affine_plan;
+using testing::FakeDriver;
+using testing::infer_same_shape;
+using testing::load_plan;
+using testing::ramp;
+
+// affine_plan with its host operations as kernel launches; those of region `keep` stay.
+plan::Plan cuda_plan(std::initializer_list<int64_t> batches, uint32_t keep = 99) {
+  plan::Plan plan = affine_plan(batches);
+  plan.origin.target = plan::Target::kCuda;
+  plan.origin.compute_capability = 90;
+  plan.origin.cuda_version = 13000;
+  plan.blobs.push_back(testing::fake_cubin());
+  const auto module = static_cast<uint32_t>(plan.blobs.size() - 1);
+  for (plan::ShapePoint& point : plan.points) {
+    for (plan::Step& step : point.steps) {
+      auto* host = std::get_if<plan::HostOperation>(&step.action);
+      if (host == nullptr || step.region == keep) continue;
+      plan::KernelLaunch launch;
+      launch.module = module;
+      launch.entry = host->inputs.size() == 2 ? "add_row" : "twice";
+      launch.block = {static_cast<uint32_t>(host->outputs[0].type.elements()), 1, 1};
+      launch.inputs = host->inputs;
+      launch.outputs = host->outputs;
+      step.action = launch;
+    }
+  }
+  return plan;
+}
+
+LoadOptions options() {
+  LoadOptions options;
+  options.host_kernels = testing::fake_kernels();
+  options.cuda_libraries = FakeDriver::instance().libraries();
+  return options;
+}
+
+class CudaEngine : public ::testing::Test {
+ protected:
+  void SetUp() override { driver.reset(); }
+  void TearDown() override {
+    EXPECT_EQ(driver.live(), 0);
+    EXPECT_EQ(driver.live_bytes(), 0u);
+  }
+  FakeDriver& driver = FakeDriver::instance();
+};
+
+void expect_affine(const Engine& engine, int64_t rows, float seed) {
+  std::vector<float> x = ramp(rows, seed), y(x.size());
+  const auto ran = infer_same_shape(engine, {rows, 4}, x, y);
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  EXPECT_EQ(y, affine_of(x)) << rows << " rows";
+}
+
+TEST_F(CudaEngine, RunsEveryBucketAndPadsBetweenThem) {
+  const auto engine = load_plan(cuda_plan({1, 4, 16}), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  for (int64_t rows : {1, 2, 3, 4, 5, 11, 16}) expect_affine(*engine, rows, 0.5f);
+}
+
+TEST_F(CudaEngine, PadsTensorsWhoseBatchIsNotFirst) {
+  plan::Plan plan = testing::scale_plan({testing::point_of("b1", 1, {DType::kF32, {3, 1, 2}}),
+                                         testing::point_of("b8", 8, {DType::kF32, {3, 8, 2}})},
+                                        1);
+  plan.origin.target = plan::Target::kCuda;
+  plan.origin.compute_capability = 90;
+  const auto engine = load_plan(plan, options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  for (int64_t rows : {1, 3, 7, 8}) {
+    std::vector<float> x(static_cast<size_t>(6 * rows)), y(x.size()), want(x.size());
+    for (size_t i = 0; i < x.size(); ++i) want[i] = 2 * (x[i] = static_cast<float>(i));
+    const auto ran = infer_same_shape(*engine, {3, rows, 2}, x, y);
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    EXPECT_EQ(y, want) << rows << " rows";
+  }
+}
+
+TEST_F(CudaEngine, HasOneGraphForEachRunOfDeviceSteps) {
+  const auto engine = load_plan(cuda_plan({2}), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  driver.reset();
+  expect_affine(*engine, 2, 1);
+  // "double", three rounds of the loop's body, the branch's side, the last copy.
+  EXPECT_EQ(driver.launches(), 6);
+}
+
+TEST_F(CudaEngine, RunsHostStepsBetweenGraphs) {
+  const auto engine = load_plan(cuda_plan({1, 4}, 1), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  for (int64_t rows : {1, 3, 4}) expect_affine(*engine, rows, 2);
+  LoadOptions bare = options();
+  bare.host_kernels = {};
+  const auto refused = load_plan(cuda_plan({1}, 1), bare);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.error().message.find("'loop'"), std::string::npos) << refused.error().message;
+  EXPECT_NE(refused.error().message.find("link kiln_host"), std::string::npos);
+}
+
+TEST_F(CudaEngine, SaysWhichDeviceAndVersionItNeeds) {
+  plan::Plan plan = cuda_plan({1});
+  plan.origin.device = "NVIDIA A100";
+  plan.origin.compute_capability = 80;
+  auto engine = load_plan(plan, options());
+  ASSERT_FALSE(engine.ok());
+  EXPECT_EQ(engine.error().code, ErrorCode::kVersionMismatch);
+  EXPECT_NE(engine.error().message.find(
+                "was built for 'NVIDIA A100' (compute capability 8.0), GPU 0 is 'Fake GPU' (9.0)"),
+            std::string::npos)
+      << engine.error().message;
+  plan = cuda_plan({1});
+  plan.origin.cuda_version = 14010;
+  engine = load_plan(plan, options());
+  ASSERT_FALSE(engine.ok());
+  EXPECT_NE(engine.error().message.find(
+                "was built with CUDA 14.1, the driver serves CUDA 13.0; install a newer driver"),
+            std::string::npos)
+      << engine.error().message;
+}
+
+TEST_F(CudaEngine, RefusesModulesThatAreNoCubins) {
+  for (size_t bytes : {size_t{0}, size_t{10}, size_t{63}}) {
+    plan::Plan plan = cuda_plan({1});
+    plan.blobs.back() = SharedBytes::take(std::vector<std::byte>(bytes));
+    const auto engine = load_plan(plan, options());
+    ASSERT_FALSE(engine.ok());
+    EXPECT_EQ(engine.error().code, ErrorCode::kCorruptData) << engine.error().message;
+  }
+  plan::Plan plan = cuda_plan({1});
+  std::get<plan::KernelLaunch>(plan.points[0].steps[0].action).entry = "missing";
+  const auto engine = load_plan(plan, options());
+  ASSERT_FALSE(engine.ok());
+  EXPECT_NE(engine.error().message.find("has no function 'missing'"), std::string::npos)
+      << engine.error().message;
+}
+
+// Every call that can fail does so once, while loading and while running: an error, nothing left
+// behind, and the next try works.
+TEST_F(CudaEngine, SurvivesTheFailureOfEveryCall) {
+  const plan::Plan plan = cuda_plan({1, 4}, 1);
+  const auto attempt = [&]() -> Result<> {
+    KILN_ASSIGN_OR_RETURN(const Engine engine, load_plan(plan, options()));
+    std::vector<float> x = ramp(3, 1), y(x.size());
+    KILN_RETURN_IF_ERROR(infer_same_shape(engine, {3, 4}, x, y));
+    EXPECT_EQ(y, affine_of(x));
+    return Ok();
+  };
+  driver.reset();
+  ASSERT_TRUE(attempt().ok());
+  const int calls = driver.calls();
+  ASSERT_GT(calls, 40);
+  for (const CUresult result : {CUDA_ERROR_OUT_OF_MEMORY, CUDA_ERROR_LAUNCH_FAILED}) {
+    for (int n = 0; n < calls; ++n) {
+      driver.reset();
+      driver.fail_call(n, result);
+      const auto ran = attempt();
+      ASSERT_FALSE(ran.ok()) << "call " << n;
+      EXPECT_EQ(ran.error().code,
+                result == CUDA_ERROR_OUT_OF_MEMORY ? ErrorCode::kOutOfMemory : ErrorCode::kDevice)
+          << "call " << n << ": " << ran.error().message;
+      ASSERT_EQ(driver.live(), 0) << "call " << n << ": " << ran.error().message;
+      ASSERT_TRUE(attempt().ok()) << "after call " << n;
+    }
+  }
+}
+
+TEST_F(CudaEngine, ALostContextSaysSo) {
+  const auto engine = load_plan(cuda_plan({1}), options());
+  ASSERT_TRUE(engine.ok());
+  std::vector<float> x = ramp(1, 1), y(x.size());
+  driver.fail_call(1, CUDA_ERROR_ILLEGAL_ADDRESS);
+  auto ran = infer_same_shape(*engine, {1, 4}, x, y);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_EQ(ran.error().code, ErrorCode::kDevice);
+  ran = infer_same_shape(*engine, {1, 4}, x, y);
+  ASSERT_FALSE(ran.ok());
+  EXPECT_NE(ran.error().message.find("the context is lost"), std::string::npos)
+      << ran.error().message;
+}
+
+TEST_F(CudaEngine, BadRequestsDoNotLoseTheContext) {
+  const auto engine = load_plan(cuda_plan({1}), options());
+  ASSERT_TRUE(engine.ok());
+  std::vector<float> x = ramp(2, 1), y(x.size());
+  ASSERT_FALSE(infer_same_shape(*engine, {2, 4}, x, y).ok());
+  expect_affine(*engine, 1, 3);
+}
+
+TEST_F(CudaEngine, ThreadsShareItsContexts) {
+  LoadOptions shared = options();
+  shared.contexts = 3;
+  const auto engine = load_plan(cuda_plan({1, 4, 8}), shared);
+  ASSERT_TRUE(engine.ok());
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 16; ++t) {
+    threads.emplace_back([&, t] {
+      for (int i = 0; i < 100; ++i) expect_affine(*engine, 1 + (t + i) % 8, static_cast<float>(t));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_F(CudaEngine, TellsTheMemoryThatItTakes) {
+  const auto engine = load_plan(cuda_plan({1, 4}), options());
+  ASSERT_TRUE(engine.ok());
+  const EngineInfo& info = engine->info();
+  EXPECT_EQ(info.target, "cuda");
+  EXPECT_EQ(driver.live_bytes(), info.context_bytes + info.shared_bytes);
+}
+
+}  // namespace
+}  // namespace kiln

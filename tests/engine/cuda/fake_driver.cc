@@ -1,0 +1,375 @@
+#include "tests/engine/cuda/fake_driver.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace kiln::testing {
+namespace {
+
+using Work = std::function<void()>;
+using Kernel = void (*)(size_t threads, const std::vector<void*>& addresses);
+
+struct FakeGraph {
+  std::vector<Work> work;
+};
+struct FakeStream {
+  bool capturing = false;
+  FakeGraph* graph = nullptr;
+};
+struct FakeFunction {
+  Kernel kernel = nullptr;
+  size_t parameters = 0;
+};
+
+struct State {
+  std::atomic<int> calls = 0, fail_at = FakeDriver::kNever, live = 0, launches = 0;
+  std::atomic<CUresult> failure = CUDA_SUCCESS;
+  std::mutex mutex;
+  std::map<CUdeviceptr, size_t> blocks;  // guarded by mutex
+};
+
+State& state() {
+  static State instance;
+  return instance;
+}
+
+bool fails() {
+  const int call = state().calls++;
+  return call == state().fail_at;
+}
+#define KILN_MAY_FAIL() \
+  if (fails()) return state().failure
+
+CUresult CUDAAPI ok_init(unsigned) {
+  KILN_MAY_FAIL();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI driver_version(int* version) {
+  KILN_MAY_FAIL();
+  *version = 13000;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI error_name(CUresult result, const char** text) {
+  *text = result == CUDA_ERROR_OUT_OF_MEMORY ? "CUDA_ERROR_OUT_OF_MEMORY" : "CUDA_ERROR_FAKE";
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI error_string(CUresult, const char** text) {
+  *text = "made to fail";
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI device_count(int* count) {
+  KILN_MAY_FAIL();
+  *count = 1;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI device_get(CUdevice* device, int ordinal) {
+  KILN_MAY_FAIL();
+  *device = ordinal;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI device_name(char* name, int bytes, CUdevice) {
+  KILN_MAY_FAIL();
+  std::strncpy(name, "Fake GPU", static_cast<size_t>(bytes));
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
+  KILN_MAY_FAIL();
+  *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9
+           : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
+                                                                       : 132;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI device_memory(size_t* bytes, CUdevice) {
+  KILN_MAY_FAIL();
+  *bytes = size_t{1} << 37;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI retain(CUcontext* context, CUdevice) {
+  KILN_MAY_FAIL();
+  *context = reinterpret_cast<CUcontext>(&state());
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI release(CUdevice) {
+  --state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI push(CUcontext) { return CUDA_SUCCESS; }
+CUresult CUDAAPI pop(CUcontext*) { return CUDA_SUCCESS; }
+CUresult CUDAAPI memory_info(size_t* free, size_t* total) {
+  *free = *total = size_t{1} << 37;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI memory_alloc(CUdeviceptr* address, size_t bytes) {
+  KILN_MAY_FAIL();
+  void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  std::memset(block, 0xCB, bytes);
+  *address = reinterpret_cast<CUdeviceptr>(block);
+  const std::lock_guard lock(state().mutex);
+  state().blocks[*address] = bytes;
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI memory_free(CUdeviceptr address) {
+  const std::lock_guard lock(state().mutex);
+  if (state().blocks.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
+  std::free(reinterpret_cast<void*>(address));
+  --state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI host_alloc(void** block, size_t bytes, unsigned) {
+  *block = std::malloc(bytes);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI host_free(void* block) {
+  std::free(block);
+  return CUDA_SUCCESS;
+}
+
+CUresult put(CUstream stream, Work work) {
+  KILN_MAY_FAIL();
+  auto* fake = reinterpret_cast<FakeStream*>(stream);
+  if (fake->capturing) {
+    fake->graph->work.push_back(std::move(work));
+  } else {
+    work();
+  }
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI memory_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  return put(stream, [=] {
+    std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+  });
+}
+CUresult CUDAAPI memory_copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream) {
+  return put(stream, [copy = *copy] {
+    for (size_t row = 0; row < copy.Height; ++row) {
+      std::memmove(reinterpret_cast<void*>(copy.dstDevice + row * copy.dstPitch),
+                   reinterpret_cast<void*>(copy.srcDevice + row * copy.srcPitch),
+                   copy.WidthInBytes);
+    }
+  });
+}
+CUresult CUDAAPI memory_set(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
+  return put(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
+}
+
+CUresult CUDAAPI module_load(CUmodule* module, const void*) {
+  KILN_MAY_FAIL();
+  *module = reinterpret_cast<CUmodule>(new int(1));
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI module_unload(CUmodule module) {
+  delete reinterpret_cast<int*>(module);
+  --state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI get_function(CUfunction* function, CUmodule, const char* name) {
+  KILN_MAY_FAIL();
+  static FakeFunction twice{[](size_t threads, const std::vector<void*>& a) {
+                              for (size_t i = 0; i < threads; ++i) {
+                                static_cast<float*>(a[1])[i] = 2 * static_cast<float*>(a[0])[i];
+                              }
+                            },
+                            2};
+  static FakeFunction add_row{[](size_t threads, const std::vector<void*>& a) {
+                                for (size_t i = 0; i < threads; ++i) {
+                                  static_cast<float*>(a[2])[i] = static_cast<float*>(a[0])[i] +
+                                                                 static_cast<float*>(a[1])[i % 4];
+                                }
+                              },
+                              3};
+  FakeFunction* found = std::strcmp(name, "twice") == 0     ? &twice
+                        : std::strcmp(name, "add_row") == 0 ? &add_row
+                                                            : nullptr;
+  *function = reinterpret_cast<CUfunction>(found);
+  return found != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
+}
+CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute, int) {
+  KILN_MAY_FAIL();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI launch(const CUlaunchConfig* config, CUfunction function, void** parameters,
+                        void**) {
+  const auto* fake = reinterpret_cast<FakeFunction*>(function);
+  std::vector<void*> addresses;
+  for (size_t i = 0; i < fake->parameters; ++i) {
+    addresses.push_back(*static_cast<void**>(parameters[i]));
+  }
+  const size_t threads = size_t{config->gridDimX} * config->blockDimX;
+  return put(config->hStream, [=] { fake->kernel(threads, addresses); });
+}
+
+CUresult CUDAAPI stream_create(CUstream* stream, unsigned) {
+  KILN_MAY_FAIL();
+  *stream = reinterpret_cast<CUstream>(new FakeStream());
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI stream_destroy(CUstream stream) {
+  delete reinterpret_cast<FakeStream*>(stream);
+  --state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI stream_synchronize(CUstream) {
+  KILN_MAY_FAIL();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI stream_wait(CUstream, CUevent, unsigned) {
+  KILN_MAY_FAIL();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI begin_capture(CUstream stream, CUstreamCaptureMode) {
+  KILN_MAY_FAIL();
+  auto* fake = reinterpret_cast<FakeStream*>(stream);
+  fake->capturing = true;
+  fake->graph = new FakeGraph();
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI graph_destroy(CUgraph graph) {
+  delete reinterpret_cast<FakeGraph*>(graph);
+  --state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI end_capture(CUstream stream, CUgraph* graph) {
+  auto* fake = reinterpret_cast<FakeStream*>(stream);
+  FakeGraph* captured = std::exchange(fake->graph, nullptr);
+  fake->capturing = false;
+  *graph = reinterpret_cast<CUgraph>(captured);
+  if (!fails()) return CUDA_SUCCESS;
+  graph_destroy(*graph);
+  *graph = nullptr;
+  return state().failure;
+}
+CUresult CUDAAPI event_create(CUevent* event, unsigned) {
+  KILN_MAY_FAIL();
+  *event = reinterpret_cast<CUevent>(new int(2));
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI event_destroy(CUevent event) {
+  delete reinterpret_cast<int*>(event);
+  --state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI event_record(CUevent, CUstream) {
+  KILN_MAY_FAIL();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI event_synchronize(CUevent) { return CUDA_SUCCESS; }
+CUresult CUDAAPI event_elapsed(float* ms, CUevent, CUevent) {
+  *ms = 1;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI graph_instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
+  KILN_MAY_FAIL();
+  *exec = reinterpret_cast<CUgraphExec>(new FakeGraph(*reinterpret_cast<FakeGraph*>(graph)));
+  ++state().live;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI graph_upload(CUgraphExec, CUstream) {
+  KILN_MAY_FAIL();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI graph_launch(CUgraphExec exec, CUstream) {
+  KILN_MAY_FAIL();
+  ++state().launches;
+  for (const Work& work : reinterpret_cast<FakeGraph*>(exec)->work) work();
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI exec_destroy(CUgraphExec exec) {
+  delete reinterpret_cast<FakeGraph*>(exec);
+  --state().live;
+  return CUDA_SUCCESS;
+}
+
+#undef KILN_MAY_FAIL
+
+}  // namespace
+
+FakeDriver& FakeDriver::instance() {
+  static FakeDriver driver;
+  return driver;
+}
+
+void FakeDriver::reset() {
+  state().calls = state().launches = 0;
+  state().fail_at = kNever;
+}
+void FakeDriver::fail_call(int n, CUresult result) {
+  state().failure = result;
+  state().fail_at = state().calls + n;
+}
+int FakeDriver::calls() const { return state().calls; }
+int FakeDriver::live() const { return state().live; }
+int FakeDriver::launches() const { return state().launches; }
+uint64_t FakeDriver::live_bytes() const {
+  const std::lock_guard lock(state().mutex);
+  uint64_t bytes = 0;
+  for (const auto& [address, size] : state().blocks) bytes += size;
+  return bytes;
+}
+
+std::shared_ptr<const cuda::Libraries> FakeDriver::libraries() const {
+  cuda::DriverApi api;
+  api.init = ok_init;
+  api.driver_get_version = driver_version;
+  api.get_error_name = error_name;
+  api.get_error_string = error_string;
+  api.device_get_count = device_count;
+  api.device_get = device_get;
+  api.device_get_name = device_name;
+  api.device_get_attribute = device_attribute;
+  api.device_total_mem = device_memory;
+  api.primary_ctx_retain = retain;
+  api.primary_ctx_release = release;
+  api.ctx_push_current = push;
+  api.ctx_pop_current = pop;
+  api.mem_get_info = memory_info;
+  api.mem_alloc = memory_alloc;
+  api.mem_free = memory_free;
+  api.mem_host_alloc = host_alloc;
+  api.mem_free_host = host_free;
+  api.memcpy_async = memory_copy;
+  api.memcpy_2d_async = memory_copy_2d;
+  api.memset_d8_async = memory_set;
+  api.module_load_data = module_load;
+  api.module_unload = module_unload;
+  api.module_get_function = get_function;
+  api.func_set_attribute = set_function;
+  api.launch_kernel_ex = launch;
+  api.stream_create = stream_create;
+  api.stream_destroy = stream_destroy;
+  api.stream_synchronize = stream_synchronize;
+  api.stream_wait_event = stream_wait;
+  api.stream_begin_capture = begin_capture;
+  api.stream_end_capture = end_capture;
+  api.event_create = event_create;
+  api.event_destroy = event_destroy;
+  api.event_record = event_record;
+  api.event_synchronize = event_synchronize;
+  api.event_elapsed_time = event_elapsed;
+  api.graph_destroy = graph_destroy;
+  api.graph_instantiate = graph_instantiate;
+  api.graph_upload = graph_upload;
+  api.graph_launch = graph_launch;
+  api.graph_exec_destroy = exec_destroy;
+  return cuda::Libraries::with_driver(api);
+}
+
+SharedBytes fake_cubin() {
+  std::vector<std::byte> elf(64);
+  const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2};
+  std::memcpy(elf.data(), magic, sizeof magic);
+  return SharedBytes::take(std::move(elf));
+}
+
+}  // namespace kiln::testing
