@@ -97,9 +97,12 @@ Result<> BuildState::add_point(const ShapePoint& shape, double from, double to) 
   KILN_ASSIGN_OR_RETURN(point.regions, import(shape));
   has_narrow_floats_ = has_narrow_floats_ || has_narrow_floats(point.regions);
   meter_.begin("passes " + shape.name, from, from);
-  point.passes.options = {
-      options_.precision, options_.io_fp16, options_.disabled_passes, options_.stop_after, false,
-      shape.name};
+  point.passes.options = {.precision = options_.precision,
+                          .io_fp16 = options_.io_fp16,
+                          .channels_last = device_.target == plan::Target::kCuda,
+                          .disabled = options_.disabled_passes,
+                          .stop_after = options_.stop_after,
+                          .label = shape.name};
   KILN_RETURN_IF_ERROR(run_passes(point.regions, default_pipeline(), point.passes));
   meter_.begin("tactics " + shape.name, from, to);
   KILN_RETURN_IF_ERROR(schedule(point));

@@ -15,6 +15,7 @@ namespace kiln {
 struct PassOptions {
   Precision precision = Precision::kFp32;
   bool io_fp16 = false;
+  bool channels_last = false;         // the target's narrow convolutions want N, H, W, C
   std::vector<std::string> disabled;  // names of passes; an unknown one is an error
   // Passes that change the graph are numbered from 1, as in the names of dumps. After that many
   // only the required passes still run; -1: no limit.

@@ -16,6 +16,7 @@
 #include "builder/fuse/fuse_epilogues.h"
 #include "builder/fuse/fuse_loops.h"
 #include "builder/fuse/fuse_parallel_projections.h"
+#include "builder/precision/choose_layouts.h"
 #include "builder/precision/choose_precision.h"
 
 namespace kiln {
@@ -54,6 +55,8 @@ constexpr Pass kPipeline[] = {
 
     // On regions, so that a value inside a kernel is never rounded.
     {.name = "choose-precision", .stage = kPrecision, .run = precision::choose_precision},
+    // When types are known: only narrow convolutions care.
+    {.name = "choose-layouts", .stage = kPrecision, .run = precision::choose_layouts},
 };
 
 }  // namespace
