@@ -72,11 +72,23 @@ class Chooser {
     return {count(widest), count(narrowest)};
   }
 
+  // Only a transpose takes them.
+  void offer_tiles(uint32_t vector) {
+    const auto tile = [&](uint32_t width, uint32_t edge) {
+      offer({.family = Family::kTiles, .threads = 256, .vector = width, .group = edge});
+    };
+    tile(vector, 64);
+    tile(vector, 32);
+    if (vector > 2) tile(2, 64);
+    tile(1, 32);
+  }
+
   void offer_points() {
     const auto [narrow, wide] = vectors(facts_.parallel);
     const auto point = [&](uint32_t threads, uint32_t vector, uint32_t unroll) {
       offer({.family = Family::kPoints, .threads = threads, .vector = vector, .unroll = unroll});
     };
+    offer_tiles(narrow);
     const int64_t points = facts_.extent(facts_.parallel);
     // Few points: rather more threads than wider vectors.
     if (points < resident_ * narrow / 2) {

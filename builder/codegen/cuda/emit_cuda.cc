@@ -1,248 +1,57 @@
 #include "builder/codegen/cuda/emit_cuda.h"
 
-#include <algorithm>
-
-#include "builder/codegen/cuda/cuda_text.h"
-#include "builder/codegen/cuda/loop_code.h"
+#include "builder/codegen/cuda/kernel_text.h"
 
 namespace kiln::codegen {
 namespace {
 
-// Kept loads and values may take this many registers of a thread's 255.
-constexpr int64_t kMaxKept = 112;
-constexpr uint64_t kMaxBlocks = 0x7FFFFFFF;
-constexpr int64_t kMaxSharedBytes = 48 << 10;
+constexpr int64_t kMaxBlocks = 0x7FFFFFFF;
+
+bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
+
+Result<> check(const CudaSchedule& s) {
+  if (!is_power_of_two(s.threads) || s.threads < 32 || s.threads > 1024) {
+    return unsuited(s, "threads must be a power of 2 in [32, 1024]");
+  }
+  if (!is_power_of_two(s.vector) || s.vector > 32) {
+    return unsuited(s, "vector must be a power of 2 up to 32");
+  }
+  if (s.unroll < 1 || s.unroll > 16) return unsuited(s, "unroll must be in [1, 16]");
+  if (!is_power_of_two(s.group) || s.group > s.threads) {
+    return unsuited(s, "group must be a power of 2 up to threads");
+  }
+  return Ok();
+}
+
+}  // namespace
 
 Error unsuited(const CudaSchedule& schedule, const std::string& why) {
   return {ErrorCode::kUnsupported, "schedule '" + to_text(schedule) + "': " + why};
 }
 
-std::string number(int64_t value) { return std::to_string(value); }
-int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
-bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
-
-class KernelWriter {
- public:
-  KernelWriter(const KernelFacts& facts, const CudaSchedule& schedule)
-      : facts_(facts), s_(schedule) {}
-
-  Result<CudaSource> run() {
-    KILN_RETURN_IF_ERROR(check());
-    index_ = facts_.wide_index ? "long long" : "int";
-    switch (s_.family) {
-      case Family::kPoints:
-        KILN_RETURN_IF_ERROR(spread_points());
-        break;
-      case Family::kRows:
-        KILN_RETURN_IF_ERROR(spread_rows());
-        break;
-      case Family::kColumns:
-        KILN_RETURN_IF_ERROR(spread_columns());
-        break;
-    }
-    return source();
+Result<CudaSource> one_kernel(const KernelFacts& facts, const CudaSchedule& schedule,
+                              int64_t blocks, const std::string& body) {
+  CudaSource source;
+  if (blocks == 0) return source;
+  if (blocks > kMaxBlocks) return unsuited(schedule, "more than 2^31 blocks");
+  const std::string entry = "kiln_" + std::string(to_string(schedule.family));
+  std::string parameters;
+  for (size_t b = 0; b < facts.kernel.buffers.size(); ++b) {
+    if (b > 0) parameters += ", ";
+    parameters += facts.kernel.buffers[b].output ? "void* b" : "const void* b";
+    parameters += std::to_string(b);
   }
-
- private:
-  Result<> check() const {
-    const auto in_block = [&](uint32_t threads) {
-      return is_power_of_two(threads) && threads >= 32 && threads <= 1024;
-    };
-    if (!in_block(s_.threads)) return unsuited(s_, "threads must be a power of 2 in [32, 1024]");
-    if (!is_power_of_two(s_.vector) || s_.vector > 32) {
-      return unsuited(s_, "vector must be a power of 2 up to 32");
-    }
-    if (s_.unroll < 1 || s_.unroll > 16) return unsuited(s_, "unroll must be in [1, 16]");
-    if (!is_power_of_two(s_.group) || s_.group > s_.threads) {
-      return unsuited(s_, "group must be a power of 2 up to threads");
-    }
-    return Ok();
-  }
-
-  Result<> choose_lanes(const std::vector<uint32_t>& dims) {
-    if (s_.vector == 1) return Ok();
-    const int64_t extent = dims.empty() ? 1 : facts_.kernel.dims[dims.back()].extent;
-    if (extent % s_.vector != 0) {
-      return unsuited(s_, "the innermost dim has " + number(extent) + " points");
-    }
-    spread_.lanes = {dims.back(), s_.vector};
-    return Ok();
-  }
-
-  // --- families ---
-
-  Result<> spread_points() {
-    if (facts_.levels > 1 || facts_.reduced != 0) return unsuited(s_, "the kernel reduces");
-    const std::vector<uint32_t> dims = facts_.ordered(facts_.parallel);
-    KILN_RETURN_IF_ERROR(choose_lanes(dims));
-    spread_.looped = facts_.parallel;
-    spread_.chunks = spread_.batch = s_.unroll;
-    const int64_t points = facts_.extent(facts_.parallel);
-    const int64_t in_block = int64_t{s_.threads} * s_.vector * s_.unroll;
-    blocks_ = ceil_div(points, in_block);
-    head_.push_back("const " + index_ + " first = (" + index_ + ")blockIdx.x * " +
-                    number(in_block) + " + (int)threadIdx.x * " + number(s_.vector) + ";");
-    const int64_t stride = int64_t{s_.threads} * s_.vector;
-    spread_.position = [=](const std::string& chunk) {
-      return "first + " + chunk + " * " + number(stride);
-    };
-    if (points % in_block != 0) spread_.limit = number(points);
-    spread_.leader_guard = "blockIdx.x == 0 && threadIdx.x == 0";
-    return Ok();
-  }
-
-  Result<> spread_rows() {
-    if (facts_.reduced == 0) return unsuited(s_, "the kernel has no reduced dims");
-    const bool block = s_.group == s_.threads && s_.group > 32;
-    if (!block && s_.group > 32) return unsuited(s_, "a group is up to 32 threads or a block");
-    KILN_RETURN_IF_ERROR(choose_lanes(facts_.ordered(facts_.reduced)));
-    spread_.looped = facts_.reduced;
-    const int64_t row = facts_.extent(facts_.reduced);
-    const int64_t at_once = int64_t{s_.group} * s_.vector;
-    spread_.chunks = ceil_div(row, at_once);
-    spread_.keep = s_.keep;
-    spread_.batch = static_cast<uint32_t>(std::min<int64_t>(s_.unroll, spread_.chunks));
-    spread_.batch = std::max(spread_.batch, 1u);
-    if (s_.keep && (row < 1 || row > 1 << 20 || kept_registers(facts_, spread_) > kMaxKept)) {
-      return unsuited(s_, "a row does not fit into registers");
-    }
-    const bool even = row % at_once == 0 && spread_.chunks % spread_.batch == 0;
-    if (!even) spread_.limit = number(row);
-    const std::string thread =
-        block ? "(int)threadIdx.x" : "(int)(threadIdx.x % " + number(s_.group) + ")";
-    head_.push_back("const int lane = " + thread + ";");
-    spread_.position = [this](const std::string& chunk) {
-      return "((" + index_ + ")" + chunk + " * " + number(s_.group) + " + lane) * " +
-             number(s_.vector);
-    };
-    fix_dims(block ? 1 : s_.threads / s_.group,
-             block ? "" : "(int)threadIdx.x / " + number(s_.group));
-    spread_.leader_guard = guard_ + (guard_.empty() ? "" : " && ") + "lane == 0";
-    spread_.store_guard = guard_;
-    spread_.combine = [this, block](const loop::Expr& reduce, const std::string& accumulator) {
-      const std::string types = "<" + std::string(reduction_type(reduce.reduce_fn)) + ", " +
-                                std::string(element_type(reduce.dtype)) + ", ";
-      if (block) {
-        return "reduce_block" + types + number(s_.threads) + ">(" + accumulator + ", s" +
-               accumulator.substr(1) + ")";
-      }
-      return "reduce_lanes" + types + number(s_.group) + ">(" + accumulator + ")";
-    };
-    if (block) share(s_.threads / 32);
-    return Ok();
-  }
-
-  Result<> spread_columns() {
-    const std::vector<uint32_t> dims = facts_.ordered(facts_.parallel);
-    KILN_RETURN_IF_ERROR(choose_lanes(dims));
-    spread_.looped = facts_.reduced;
-    const int64_t rows = facts_.extent(facts_.reduced);
-    spread_.chunks = ceil_div(rows, s_.group);
-    spread_.batch =
-        static_cast<uint32_t>(std::clamp<int64_t>(spread_.chunks, 1, int64_t{s_.unroll}));
-    if (rows % s_.group != 0 || spread_.chunks % spread_.batch != 0) spread_.limit = number(rows);
-    const uint32_t wide = s_.threads / s_.group;
-    if (s_.group > 1) {
-      const int64_t bytes = int64_t{s_.threads} * s_.vector * 8 * count_reduces();
-      if (bytes > kMaxSharedBytes) return unsuited(s_, "too much shared memory");
-      head_.push_back("const int lane = (int)threadIdx.x / " + number(wide) + ";");
-      head_.push_back("const int column = (int)threadIdx.x % " + number(wide) + ";");
-    }
-    spread_.position = [this](const std::string& chunk) {
-      if (s_.group == 1) return "(" + index_ + ")" + chunk;
-      return "(" + index_ + ")" + chunk + " * " + number(s_.group) + " + lane";
-    };
-    fix_dims(wide, s_.group > 1 ? "column" : "(int)threadIdx.x");
-    spread_.store_guard = guard_;
-    spread_.leader_guard = guard_;
-    if (s_.group == 1) return Ok();
-    spread_.leader_guard += (guard_.empty() ? "" : " && ") + std::string("lane == 0");
-    spread_.combine = [this, wide](const loop::Expr& reduce, const std::string& accumulator) {
-      const std::string slots = "s" + accumulator.substr(1, accumulator.find('[') - 1);
-      const bool by_lane = accumulator.ends_with("[l]");
-      return "reduce_columns<" + std::string(reduction_type(reduce.reduce_fn)) + ", " +
-             std::string(element_type(reduce.dtype)) + ", " + number(s_.group) + ", " +
-             number(wide) + ">(" + accumulator + ", " + slots + (by_lane ? "[l]" : "[0]") + ")";
-    };
-    share_columns();
-    return Ok();
-  }
-
-  int64_t count_reduces() const {
-    return std::ranges::count_if(facts_.kernel.exprs, [](const loop::Expr& e) {
-      return e.kind == loop::Expr::Kind::kReduce;
-    });
-  }
-
-  void share(uint32_t slots) {
-    spread_.shared = [this, slots](loop::ExprId id) {
-      return "KILN_SHARED " + std::string(register_type(facts_.expr(id).dtype)) + " s" +
-             number(id) + "[" + number(slots) + "];";
-    };
-  }
-  void share_columns() {
-    spread_.shared = [this](loop::ExprId id) {
-      return "KILN_SHARED " + std::string(register_type(facts_.expr(id).dtype)) + " s" +
-             number(id) + "[" + number(s_.vector) + "][" + number(s_.threads) + "];";
-    };
-  }
-
-  // The parallel dims of a thread: `in_block` vectors of points a block, this thread's `which`.
-  void fix_dims(int64_t in_block, const std::string& which) {
-    const std::vector<uint32_t> dims = facts_.ordered(facts_.parallel);
-    const bool vectors = contains(facts_.parallel, spread_.lanes.dim) && spread_.lanes.count > 1;
-    const int64_t step = vectors ? spread_.lanes.count : 1;
-    const int64_t points = facts_.extent(facts_.parallel);
-    blocks_ = ceil_div(points, in_block * step);
-    std::string index = "(" + index_ + ")blockIdx.x";
-    if (in_block > 1) index = "(" + index + " * " + number(in_block) + " + " + which + ")";
-    if (step > 1) index += " * " + number(step);
-    if (points % (in_block * step) != 0) {
-      head_.push_back("const " + index_ + " wanted = " + index + ";");
-      head_.push_back("const bool active = wanted < " + number(points) + ";");
-      index = "active ? wanted : 0";
-      guard_ = "active";
-    }
-    head_.push_back("const " + index_ + " point = " + index + ";");
-    for (std::string& line : dims_of_flat(facts_, dims, "point")) head_.push_back(std::move(line));
-  }
-
-  // --- the text ---
-
-  Result<CudaSource> source() const {
-    CudaSource source;
-    if (blocks_ == 0) return source;
-    if (static_cast<uint64_t>(blocks_) > kMaxBlocks) {
-      return unsuited(s_, "more than 2^31 blocks");
-    }
-    const std::string entry = "kiln_" + std::string(to_string(s_.family));
-    std::string parameters;
-    for (size_t b = 0; b < facts_.kernel.buffers.size(); ++b) {
-      if (b > 0) parameters += ", ";
-      parameters += facts_.kernel.buffers[b].output ? "void* b" : "const void* b";
-      parameters += std::to_string(b);
-    }
-    source.text = "KILN_KERNEL(" + number(s_.threads) + ") " + entry + "(" + parameters + ") {\n" +
-                  "  begin_kernel();\n";
-    for (const std::string& line : head_) source.text += "  " + line + "\n";
-    source.text += loop_body(facts_, spread_) + "}\n";
-    source.launches.push_back({entry, static_cast<uint64_t>(blocks_), s_.threads});
-    return source;
-  }
-
-  const KernelFacts& facts_;
-  const CudaSchedule& s_;
-  Spread spread_;
-  std::string index_, guard_;
-  std::vector<std::string> head_;
-  int64_t blocks_ = 0;
-};
-
-}  // namespace
+  source.text = "KILN_KERNEL(" + std::to_string(schedule.threads) + ") " + entry + "(" +
+                parameters + ") {\n  begin_kernel();\n" + body + "}\n";
+  source.launches.push_back({entry, static_cast<uint64_t>(blocks), schedule.threads});
+  return source;
+}
 
 Result<CudaSource> emit_cuda(const loop::LoopKernel& kernel, const CudaSchedule& schedule) {
+  KILN_RETURN_IF_ERROR(check(schedule));
   const KernelFacts facts(kernel);
-  return KernelWriter(facts, schedule).run();
+  return schedule.family == Family::kTiles ? emit_tiles(facts, schedule)
+                                           : emit_spread(facts, schedule);
 }
 
 }  // namespace kiln::codegen

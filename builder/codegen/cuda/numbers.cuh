@@ -154,6 +154,24 @@ KILN_DEVICE typename D::Reg get(const Pack<D, kCount>& pack, int at) {
   }
 }
 
+// One element as it lies in memory; 4-bit ones take a byte.
+template <class D>
+using Bits = typename Choose<
+    D::kBits == 64, unsigned long long,
+    typename Choose<D::kBits == 32, unsigned,
+                    typename Choose<D::kBits == 16, unsigned short, unsigned char>::Type>::Type>::Type;
+
+template <class D, int kCount>
+KILN_DEVICE Bits<D> bits_at(const Pack<D, kCount>& pack, int at) {
+  if constexpr (D::kBits == 64) {
+    return pack.words[2 * at] | static_cast<unsigned long long>(pack.words[2 * at + 1]) << 32;
+  } else {
+    constexpr int kPerWord = 32 / D::kBits;
+    const unsigned word = pack.words[at / kPerWord] >> (at % kPerWord * D::kBits);
+    return static_cast<Bits<D>>(D::kBits == 32 ? word : word & ((1u << (D::kBits % 32)) - 1));
+  }
+}
+
 // REQUIRES: the pack's element was not put before.
 template <class D, int kCount>
 KILN_DEVICE void put(Pack<D, kCount>& pack, int at, typename D::Reg value, bool saturate = true) {

@@ -6,11 +6,11 @@
 namespace kiln::codegen {
 namespace {
 
-constexpr std::array<std::string_view, 3> kFamilies = {"points", "rows", "columns"};
+constexpr std::array<std::string_view, 4> kFamilies = {"points", "rows", "columns", "tiles"};
 
 struct Field {
   std::string_view name;
-  uint32_t CudaSchedule::* member;
+  uint32_t CudaSchedule::*member;
 };
 constexpr std::array<Field, 4> kFields = {{{"threads", &CudaSchedule::threads},
                                            {"vector", &CudaSchedule::vector},

@@ -15,6 +15,8 @@ enum class Family : uint8_t {
   kPoints,   // no reduced dims: each thread computes a few vectors of points
   kRows,     // `group` threads share one row of the reduced dims
   kColumns,  // vectors of points of the parallel dims, `group` threads share their reduced dims
+  kTiles,    // no reduced dims: squares of `group` points are read along one dim, written along
+             // another
 };
 
 struct CudaSchedule {
@@ -22,8 +24,9 @@ struct CudaSchedule {
   uint32_t threads = 256;  // of a block
   uint32_t vector = 1;     // neighbouring elements that a thread handles at a time
   uint32_t unroll = 1;     // vectors whose loads are in flight together
-  uint32_t group = 1;      // threads that share one reduction: 1 to 32, or all of a block
-  bool keep = false;       // kRows: a row is read once and stays in registers
+  uint32_t group =
+      1;              // threads that share one reduction: 1 to 32, or all of a block; a tile's edge
+  bool keep = false;  // kRows: a row is read once and stays in registers
   friend bool operator==(const CudaSchedule&, const CudaSchedule&) = default;
 };
 

@@ -1,0 +1,239 @@
+// Transposes through shared memory. Loads that step by one along another dim than the stores do are
+// read along their own dim into a tile, and taken out of it along the stores' dim.
+#include <algorithm>
+#include <map>
+
+#include "builder/codegen/cuda/kernel_text.h"
+#include "builder/codegen/cuda/loop_code.h"
+#include "builder/codegen/cuda/tile_code.h"
+
+namespace kiln::codegen {
+namespace {
+
+using loop::DimSet;
+using loop::Expr;
+using loop::ExprId;
+using Kind = loop::Expr::Kind;
+
+constexpr int64_t kMaxSharedBytes = 48 << 10;
+// A row of a tile is this many bytes longer than its elements, so that a column's lie in
+// different banks.
+constexpr int64_t kPadBytes = 4;
+
+std::string number(int64_t value) { return std::to_string(value); }
+
+class TileWriter {
+ public:
+  TileWriter(const KernelFacts& facts, const CudaSchedule& schedule)
+      : facts_(facts), s_(schedule), index_(facts.wide_index ? "long long" : "int") {}
+
+  Result<CudaSource> run() {
+    if (facts_.reduced != 0 || facts_.levels != 1) return unsuited(s_, "the kernel reduces");
+    if (s_.group < 16 || s_.group > 128) return unsuited(s_, "tiles have edges of 16 to 128");
+    KILN_RETURN_IF_ERROR(choose_dims());
+    KILN_RETURN_IF_ERROR(choose_loads());
+    const int64_t blocks = place_blocks();
+    for (const ExprId id : loads_) declare_tile(id);
+    straight();
+    fill();
+    out_.add("__syncthreads();");
+    empty();
+    return one_kernel(facts_, s_, blocks, out_.text());
+  }
+
+ private:
+  int64_t extent(uint32_t dim) const { return facts_.kernel.dims[dim].extent; }
+  bool steps_along(const Expr& e, uint32_t dim) const {
+    return std::ranges::any_of(e.map.terms, [&](const loop::MapTerm& term) {
+      return term.dim == dim && term.divisor == 1 && term.modulus == 0 && term.stride == 1;
+    });
+  }
+
+  bool packed_along_to(ExprId id) const {
+    return s_.vector > 1 && motions(facts_, Lanes{to_, s_.vector})[id] == Motion::kPacked;
+  }
+
+  // Stores step by one along `to_`; most of what is left is read along `from_`.
+  Result<> choose_dims() {
+    const std::vector<uint32_t> order = facts_.ordered(facts_.parallel);
+    if (order.size() < 2) return unsuited(s_, "the kernel has fewer than two dims");
+    to_ = order.back();
+    std::map<uint32_t, int64_t> elements;
+    for (const Expr& e : facts_.kernel.exprs) {
+      if (e.kind != Kind::kLoad || steps_along(e, to_)) continue;
+      for (const uint32_t dim : order) {
+        if (dim != to_ && steps_along(e, dim)) {
+          elements[dim] += facts_.kernel.buffers[e.buffer].elements;
+        }
+      }
+    }
+    if (elements.empty()) return unsuited(s_, "nothing is read along another dim than written");
+    from_ = std::ranges::max_element(elements, {}, [](auto& entry) { return entry.second; })->first;
+    if (extent(to_) % s_.vector != 0 || extent(from_) % s_.vector != 0) {
+      return unsuited(s_, "a dim is no multiple of the vector");
+    }
+    if (s_.vector > s_.group) return unsuited(s_, "the vector is longer than the tile");
+    return Ok();
+  }
+
+  Result<> choose_loads() {
+    int64_t bytes = 0;
+    const DimSet both = DimSet{1} << from_ | DimSet{1} << to_;
+    for (ExprId id = 0; id < facts_.kernel.exprs.size(); ++id) {
+      const Expr& e = facts_.expr(id);
+      if (!facts_.live[id] || e.kind != Kind::kLoad || !steps_along(e, from_)) continue;
+      if (steps_along(e, to_) || (facts_.varying[id] & both) != both) continue;
+      if (packed_along_to(id)) continue;
+      loads_.push_back(id);
+      bytes += s_.group * (s_.group * std::max(8, bits_of(e.dtype)) / 8 + kPadBytes);
+    }
+    if (bytes > kMaxSharedBytes) return unsuited(s_, "the tiles do not fit into shared memory");
+    return Ok();
+  }
+
+  // Blocks are numbered with the dims outside of the tile first, then tiles along `to_`.
+  int64_t place_blocks() {
+    const auto tiles = [&](uint32_t dim) { return (extent(dim) + s_.group - 1) / s_.group; };
+    std::vector<uint32_t> rest = facts_.ordered(facts_.parallel);
+    std::erase(rest, to_);
+    std::erase(rest, from_);
+    const std::string block = "(" + index_ + ")blockIdx.x";
+    const int64_t across = tiles(from_), along = tiles(to_);
+    out_.add("const " + index_ + " first_from = " + block + " % " + number(across) + " * " +
+             number(s_.group) + ";");
+    out_.add("const " + index_ + " first_to = " + block + " / " + number(across) + " % " +
+             number(along) + " * " + number(s_.group) + ";");
+    out_.add("const " + index_ + " rest = " + block + " / " + number(across * along) + ";");
+    for (const std::string& line : dims_of_flat(facts_, rest, "rest")) out_.add(line);
+    int64_t blocks = across * along;
+    for (const uint32_t dim : rest) blocks *= extent(dim);
+    return blocks;
+  }
+
+  void declare_tile(ExprId id) {
+    const DType dtype = facts_.expr(id).dtype;
+    const int64_t pad = std::max<int64_t>(1, kPadBytes * 8 / std::max(8, bits_of(dtype)));
+    out_.add("KILN_SHARED Bits<" + std::string(element_type(dtype)) + "> t" + number(id) + "[" +
+             number(s_.group) + "][" + number(s_.group + pad) + "];");
+  }
+
+  // What does not vary in the tile.
+  void straight() {
+    const DimSet both = DimSet{1} << from_ | DimSet{1} << to_;
+    TileCode::Section section{{}, {}, "", true};
+    for (ExprId id = 0; id < facts_.kernel.exprs.size(); ++id) {
+      const Expr& e = facts_.expr(id);
+      if (facts_.live[id] && e.kind != Kind::kStore && !facts_.varies(id, both)) {
+        section.exprs.push_back(id);
+      }
+    }
+    fixed_ = section.exprs;
+    TileCode(facts_, {}, out_).section(section);
+  }
+
+  TileCode code_along(uint32_t dim) {
+    TileCode code(facts_, s_.vector == 1 ? Lanes{} : Lanes{dim, s_.vector}, out_);
+    for (const ExprId id : fixed_) {
+      if (facts_.expr(id).kind != Kind::kConstant) code.place(id, "x" + number(id));
+    }
+    return code;
+  }
+
+  // Threads side by side take vectors along `inner`.
+  void open_rounds(uint32_t inner, const std::string& inner_first, uint32_t outer,
+                   const std::string& outer_first) {
+    const int64_t wide = s_.group / s_.vector, total = wide * s_.group;
+    out_.add("#pragma unroll");
+    out_.open("for (int c = 0; c < " + number(rounds()) + "; ++c)");
+    out_.add("const int unit = c * " + number(s_.threads) + " + (int)threadIdx.x;");
+    if (total % s_.threads != 0) out_.add("if (unit >= " + number(total) + ") continue;");
+    out_.add("const int inner = unit % " + number(wide) + " * " + number(s_.vector) + ";");
+    out_.add("const int outer = unit / " + number(wide) + ";");
+    const auto fix = [&](uint32_t dim, const std::string& first, const std::string& step) {
+      out_.add("const " + index_ + " d" + number(dim) + " = " + first + " + " + step + ";");
+      if (extent(dim) % s_.group != 0) {
+        out_.add("if (d" + number(dim) + " >= " + number(extent(dim)) + ") continue;");
+      }
+    };
+    fix(inner, inner_first, "inner");
+    fix(outer, outer_first, "outer");
+  }
+
+  void for_lanes(const std::string& line) {
+    out_.add("#pragma unroll");
+    out_.add("for (int l = 0; l < " + number(s_.vector) + "; ++l) " + line);
+  }
+
+  int64_t rounds() const {
+    const int64_t units = int64_t{s_.group} * s_.group / s_.vector;
+    return (units + s_.threads - 1) / s_.threads;
+  }
+
+  // All of the thread's loads begin before the first is put into the tile.
+  void fill() {
+    TileCode code = code_along(from_);
+    std::vector<bool> needed(facts_.kernel.exprs.size());
+    for (const ExprId id : loads_) needed[id] = true;
+    TileCode::Section section;
+    for (auto id = static_cast<ExprId>(needed.size()); id-- > 0;) {
+      if (!needed[id]) continue;
+      section.exprs.insert(section.exprs.begin(), id);
+      for (const ExprId operand : facts_.operands(id)) needed[operand] = true;
+    }
+    for (const ExprId id : loads_) {
+      out_.add(code.kept_declaration(id, static_cast<uint32_t>(rounds())));
+      section.keep_at[id] = code.kept_name(id) + "[c]";
+    }
+    open_rounds(from_, "first_from", to_, "first_to");
+    code.section(section);
+    out_.close();
+    open_rounds(from_, "first_from", to_, "first_to");
+    for (const ExprId id : loads_) {
+      std::string bits = code.kept_name(id) + "[c]";
+      if (code.is_pack(id)) {
+        bits = "bits_at(" + bits + ", l)";
+      } else {
+        if (code.motion(id) == Motion::kScattered) bits += "[l]";
+        bits = std::string(element_type(facts_.expr(id).dtype)) + "::encode(" + bits + ", true)";
+      }
+      for_lanes("t" + number(id) + "[inner + l][outer] = " + bits + ";");
+    }
+    out_.close();
+  }
+
+  void empty() {
+    TileCode code = code_along(to_);
+    TileCode::Section section;
+    for (ExprId id = 0; id < facts_.kernel.exprs.size(); ++id) {
+      if (facts_.live[id]) section.exprs.push_back(id);
+    }
+    open_rounds(to_, "first_to", from_, "first_from");
+    for (const ExprId id : loads_) {
+      const Expr& e = facts_.expr(id);
+      const std::string name = code.kept_name(id);
+      out_.add(code.kept_declaration(id, 0));
+      for_lanes(name + (code.motion(id) == Motion::kScattered ? "[l]" : "") + " = " +
+                std::string(element_type(e.dtype)) + "::decode(t" + number(id) +
+                "[outer][inner + l]);");
+      code.place(id, name);
+    }
+    code.section(section);
+    out_.close();
+  }
+
+  const KernelFacts& facts_;
+  const CudaSchedule& s_;
+  std::string index_;
+  Lines out_{1};
+  uint32_t from_ = 0, to_ = 0;
+  std::vector<ExprId> loads_;  // through tiles
+  std::vector<ExprId> fixed_;  // the same in the whole tile
+};
+
+}  // namespace
+
+Result<CudaSource> emit_tiles(const KernelFacts& facts, const CudaSchedule& schedule) {
+  return TileWriter(facts, schedule).run();
+}
+
+}  // namespace kiln::codegen
