@@ -126,12 +126,11 @@ class Rewriter {
   Result<> run() {
     for (NodeId id : graph_.topological_order()) {
       const ir::Node& node = graph_.node(id);
-      const bool involved =
-          layouts_.is_seed(id) ||
-          std::any_of(node.inputs.begin(), node.inputs.end(),
-                      [&](ValueId v) { return layouts_.last(v); }) ||
-          std::any_of(node.outputs.begin(), node.outputs.end(),
-                      [&](ValueId v) { return layouts_.last(v); });
+      const bool involved = layouts_.is_seed(id) ||
+                            std::any_of(node.inputs.begin(), node.inputs.end(),
+                                        [&](ValueId v) { return layouts_.last(v); }) ||
+                            std::any_of(node.outputs.begin(), node.outputs.end(),
+                                        [&](ValueId v) { return layouts_.last(v); });
       if (involved) KILN_RETURN_IF_ERROR(rewrite(id));
     }
     // Consumers first, so that each is unread when it goes.
@@ -181,8 +180,8 @@ class Rewriter {
     if (!layouts_.is_seed(id)) return layouts_.last(input);
     const Graph& body = *region_of(graph_, id).body;
     const ir::Node& anchor = body.node(fuse::anchor_of(body));
-    const bool operand = body.inputs()[slot] == anchor.inputs[0] ||
-                         body.inputs()[slot] == anchor.inputs[1];
+    const bool operand =
+        body.inputs()[slot] == anchor.inputs[0] || body.inputs()[slot] == anchor.inputs[1];
     return operand || layouts_.last(input) ||
            body.type(body.inputs()[slot]).shape == body.type(anchor.outputs[0]).shape;
   }
@@ -204,9 +203,8 @@ class Rewriter {
     if (source.constant) {
       const HostTensor tensor{source.type, *source.constant};
       const TensorType type = channels_last(source.type);
-      KILN_ASSIGN_OR_RETURN(const auto turned,
-                            run_reference_op(transpose, std::span(&tensor, 1),
-                                             std::span(&type, 1)));
+      KILN_ASSIGN_OR_RETURN(const auto turned, run_reference_op(transpose, std::span(&tensor, 1),
+                                                                std::span(&type, 1)));
       return graph_.add_constant(source.name, type, turned[0].bytes);
     }
     auto body = std::make_shared<Graph>();
@@ -215,8 +213,8 @@ class Rewriter {
     body->mark_output(body->result(node));
     const TensorType type = body->type(body->result(node));
     const std::string name = source.name + (last ? " (channels last)" : " (channels second)");
-    const NodeId id = graph_.add_typed_node(name, {}, Region{Kind::kLoop, body, {}, "choose-layouts"},
-                                            {value}, std::span(&type, 1));
+    const NodeId id = graph_.add_typed_node(
+        name, {}, Region{Kind::kLoop, body, {}, "choose-layouts"}, {value}, std::span(&type, 1));
     graph_.set_value_name(graph_.result(id), name);
     return graph_.result(id);
   }
@@ -230,9 +228,9 @@ class Rewriter {
       const TensorType& type = graph_.type(inputs[i]);
       ValueId argument = body->add_input(old.value(old.inputs()[i]).name, type);
       if (given_last(node.inputs[i], inputs[i])) {
-        KILN_ASSIGN_OR_RETURN(const NodeId turned, body->add_node("from channels last", {},
-                                                                  ir::Transpose{kFromLast},
-                                                                  {argument}));
+        KILN_ASSIGN_OR_RETURN(
+            const NodeId turned,
+            body->add_node("from channels last", {}, ir::Transpose{kFromLast}, {argument}));
         argument = body->result(turned);
       }
       arguments.push_back(argument);
@@ -241,9 +239,9 @@ class Rewriter {
     for (size_t i = 0; i < outputs.size(); ++i) {
       ValueId output = outputs[i];
       if (layouts_.last(node.outputs[i])) {
-        KILN_ASSIGN_OR_RETURN(const NodeId turned,
-                              body->add_node("to channels last", {}, ir::Transpose{kToLast},
-                                             {output}));
+        KILN_ASSIGN_OR_RETURN(
+            const NodeId turned,
+            body->add_node("to channels last", {}, ir::Transpose{kToLast}, {output}));
         output = body->result(turned);
       }
       body->mark_output(output);
