@@ -12,8 +12,8 @@
 namespace kiln {
 namespace {
 
-// Shares of the whole build; tactics take by far the most.
-constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
+// Of a shape point's share, where its precision is measured first.
+constexpr double kMeasuring = 0.3;
 
 Result<> check_options(const BuildOptions& options) {
   if (options.target == BuildTarget::kCuda) {
@@ -69,7 +69,9 @@ Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOp
   const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
     const double from = kTacticsFrom + width * static_cast<double>(i);
-    KILN_RETURN_IF_ERROR(state.add_point(points[i], from, from + width));
+    const double measured = options.precision == Precision::kFp32 ? 0 : kMeasuring * width;
+    KILN_RETURN_IF_ERROR(state.measure_precision(points[i], from, from + measured));
+    KILN_RETURN_IF_ERROR(state.add_point(points[i], from + measured, from + width));
   }
   state.save_timing_cache();
   if (options.dry_run) return finish(state, options, false);

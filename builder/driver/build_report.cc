@@ -67,6 +67,7 @@ report::Point BuildState::report_point(const Point& point) const {
       region.precision_asked = to_string(decision.asked);
       region.precision_realised = to_string(decision.realised);
       region.precision_reason = decision.reason;
+      region.precision_damage = decision.damage;
     }
     if (region.chosen >= 0) {
       result.sum_us += region.candidates[static_cast<size_t>(region.chosen)].median_us;

@@ -91,6 +91,11 @@ Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
 }
 
 Result<> BuildState::add_point(const ShapePoint& shape, double from, double to) {
+  KILN_ASSIGN_OR_RETURN(points_.emplace_back(), make_point(shape, from, to));
+  return Ok();
+}
+
+Result<BuildState::Point> BuildState::make_point(const ShapePoint& shape, double from, double to) {
   meter_.begin("import " + shape.name, from, from);
   Point point;
   point.shape = shape;
@@ -100,14 +105,14 @@ Result<> BuildState::add_point(const ShapePoint& shape, double from, double to) 
   point.passes.options = {.precision = options_.precision,
                           .io_fp16 = options_.io_fp16,
                           .channels_last = device_.target == plan::Target::kCuda,
+                          .quality = narrow_goals_[shape.shape_set].quality,
                           .disabled = options_.disabled_passes,
                           .stop_after = options_.stop_after,
                           .label = shape.name};
   KILN_RETURN_IF_ERROR(run_passes(point.regions, default_pipeline(), point.passes));
   meter_.begin("tactics " + shape.name, from, to);
   KILN_RETURN_IF_ERROR(schedule(point));
-  points_.push_back(std::move(point));
-  return Ok();
+  return point;
 }
 
 Result<> BuildState::schedule(Point& point) {
@@ -242,6 +247,16 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
                             {.plugins = plugins_});
   if (!fault.ok()) return std::move(fault).error().context(where);
   const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
+  if (!fault->region && options_.precision != Precision::kFp32) {
+    KILN_ASSIGN_OR_RETURN(const bool tightened, tighten_precision(point, verdict));
+    if (tightened) {
+      notes_.push_back(where + "; keeping more regions in f32");
+      return Ok();
+    }
+    return Error{
+        ErrorCode::kVerification,
+        where + ", whichever regions stay f32; build with --fp32" + keep_inputs(point, verdict)};
+  }
   if (!winner || !selection_->banned.insert(*winner).second) {
     return Error{ErrorCode::kVerification,
                  where + ": " + fault->what + keep_inputs(point, verdict)};

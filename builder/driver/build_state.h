@@ -1,5 +1,6 @@
 // BuildState: what one build has so far. build.cc calls its steps in order.
 #pragma once
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -15,6 +16,9 @@
 
 namespace kiln {
 
+// Shares of the whole build; tactics take by far the most.
+inline constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
+
 class BuildState {
  public:
   BuildState(const onnx::Model& model, const BuildOptions& options, std::span<const Plugin> plugins,
@@ -22,6 +26,8 @@ class BuildState {
 
   // Proves that rows are independent along the batch, or notes why not.
   Result<> analyse_rows(std::span<const ShapePoint> points);
+  // Finds which regions stay f32 so that a narrow precision keeps its quality; once a shape set.
+  Result<> measure_precision(const ShapePoint& point, double from, double to);
   // Import, passes and tactics of one shape point.
   Result<> add_point(const ShapePoint& point, double from, double to);
   // Compares the engine with the reference at every point. A region at fault gets another tactic.
@@ -42,12 +48,25 @@ class BuildState {
     report::Memory memory;
   };
 
+  // What a narrow precision must hold, and what was found for that.
+  struct NarrowGoal {
+    double damage = 5e-4;                         // 1 - cosine; half of what verification allows
+    std::vector<std::vector<HostTensor>> failed;  // inputs that verification found wanting
+    bool met = false;
+    std::map<std::string, RegionQuality> quality;  // for PassOptions
+  };
+
   Result<ir::Graph> import(const ShapePoint& point);
+  Result<Point> make_point(const ShapePoint& shape, double from, double to);
   Result<> schedule(Point& point);
   plan::Plan make_plan();
   Result<bool> verify_once(double from, double to);
   Result<> repair(Point& point, const PointVerdict& verdict);
   Result<bool> verify_user_data(EngineVerifier& verifier);
+  Result<std::vector<std::vector<HostTensor>>> probe_inputs(const ir::Graph& graph,
+                                                            const ShapePoint& point,
+                                                            uint64_t made_up);
+  Result<bool> tighten_precision(const Point& failed, const PointVerdict& verdict);
   std::string keep_inputs(const Point& point, const PointVerdict& verdict) const;
   LoadOptions load_options() const;
   EngineAccuracy accuracy() const;
@@ -61,6 +80,7 @@ class BuildState {
   std::unique_ptr<Judge> judge_;
   TimingCache cache_;
   std::unique_ptr<SelectionContext> selection_;
+  std::map<std::string, NarrowGoal> narrow_goals_;  // by shape set
   std::vector<Point> points_;
   std::vector<int> output_axes_;
   bool batch_padding_ = false;

@@ -1,6 +1,7 @@
 // A pass is a name and a function. pipeline.cc holds the one ordered list of them.
 #pragma once
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,11 +13,18 @@
 
 namespace kiln {
 
+// What measuring found about a region; builder/precision/narrow_search.h tells how.
+struct RegionQuality {
+  std::string keep;    // why it stays f32; "" if it may be narrow
+  double damage = -1;  // what it takes off the outputs' cosine when it alone is narrow; -1: unknown
+};
+
 struct PassOptions {
   Precision precision = Precision::kFp32;
   bool io_fp16 = false;
-  bool channels_last = false;         // the target's narrow convolutions want N, H, W, C
-  std::vector<std::string> disabled;  // names of passes; an unknown one is an error
+  bool channels_last = false;                    // the target's narrow convolutions want N, H, W, C
+  std::map<std::string, RegionQuality> quality;  // by name of the region's node
+  std::vector<std::string> disabled;             // names of passes; an unknown one is an error
   // Passes that change the graph are numbered from 1, as in the names of dumps. After that many
   // only the required passes still run; -1: no limit.
   int64_t stop_after = -1;
@@ -28,6 +36,7 @@ struct PrecisionDecision {
   std::string region;  // name of the region's node
   DType asked, realised;
   std::string reason;  // empty when the wish was granted
+  double damage = -1;  // as in RegionQuality
 };
 
 struct PassTiming {

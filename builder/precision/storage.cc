@@ -75,6 +75,8 @@ class Chooser {
   void decide(NodeId id) {
     std::string& reason = storage_.reasons[index_of(id)];
     const Region& node = region(id);
+    if (!wish_.keep.empty()) reason = wish_.keep[index_of(id)];
+    if (!reason.empty()) return;
     if (node.kind == Region::Kind::kOpaque || node.kind == Region::Kind::kPlugin) {
       const auto operation = ir::operation_of(node.body->node(fuse::anchor_of(*node.body)).op);
       reason =
@@ -140,7 +142,7 @@ class Chooser {
   }
 
   const Graph& graph_;
-  StorageWish wish_;
+  const StorageWish& wish_;
   Storage storage_;
 };
 
@@ -148,6 +150,15 @@ class Chooser {
 
 bool exceeds_f16(const Graph& graph, ValueId constant) {
   return !overflow_of(graph, constant).empty();
+}
+
+bool is_narrowed(const Graph& graph, const Storage& storage, NodeId node, DType narrow) {
+  const auto& outputs = graph.node(node).outputs;
+  return storage.narrow_anchor[index_of(node)] ||
+         std::any_of(outputs.begin(), outputs.end(), [&](ValueId output) {
+           return graph.type(output).dtype == DType::kF32 &&
+                  storage.values[index_of(output)] == narrow;
+         });
 }
 
 Storage choose_storage(const Graph& graph, const StorageWish& wish) {

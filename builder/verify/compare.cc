@@ -103,6 +103,22 @@ std::vector<double> to_f64(const TensorType& type, const std::byte* data) {
   return values;
 }
 
+double cosine_of(const HostTensor& got, const HostTensor& want) {
+  const auto a = to_f64(got.type, got.bytes.data()), b = to_f64(want.type, want.bytes.data());
+  double dot = 0, aa = 0, bb = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
+      if (!same_special(a[i], b[i])) return 0;
+      continue;
+    }
+    dot += a[i] * b[i];
+    aa += a[i] * a[i];
+    bb += b[i] * b[i];
+  }
+  if (aa == 0 && bb == 0) return 1;
+  return aa == 0 || bb == 0 ? 0 : dot / std::sqrt(aa * bb);
+}
+
 Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,
                    const AccuracyPolicy& policy) {
   Comparison result;

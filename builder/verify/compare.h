@@ -21,6 +21,10 @@ struct Comparison {
 Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,
                    const AccuracyPolicy& policy);
 
+// Of whole tensors, in f64. NaN and infinities are left out where both have them; 0 if only one
+// has. 1 if both are zero. REQUIRES: equal shapes.
+double cosine_of(const HostTensor& got, const HostTensor& want);
+
 // Elements as doubles; 64-bit integers lose their low bits.
 std::vector<double> to_f64(const TensorType& type, const std::byte* data);
 

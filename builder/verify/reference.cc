@@ -230,4 +230,12 @@ Result<Tensors> run_reference(const Graph& graph, std::span<const HostTensor> in
   return outputs;
 }
 
+Result<HostTensor> convert_tensor(const HostTensor& tensor, DType dtype) {
+  if (tensor.type.dtype == dtype) return tensor;
+  const TensorType type{dtype, tensor.type.shape};
+  KILN_ASSIGN_OR_RETURN(
+      auto cast, run_reference_op(ir::Cast{dtype}, std::span(&tensor, 1), std::span(&type, 1)));
+  return cast.front();
+}
+
 }  // namespace kiln

@@ -37,4 +37,7 @@ Result<std::vector<HostTensor>> run_reference_op(const ir::Op& op,
                                                  std::span<const TensorType> output_types,
                                                  const ReferenceOptions& options = {});
 
+// The tensor as the Cast operation converts it; itself where it has the dtype.
+Result<HostTensor> convert_tensor(const HostTensor& tensor, DType dtype);
+
 }  // namespace kiln

@@ -8,7 +8,7 @@
 
 #include "builder/verify/batch_rows.h"
 #include "builder/verify/compare.h"
-#include "builder/verify/random_inputs.h"
+#include "builder/verify/realistic_inputs.h"
 
 namespace kiln {
 namespace {
@@ -47,31 +47,6 @@ Result<std::vector<HostTensor>> run_engine(const Engine& engine, const ShapePoin
     results.push_back({outputs[i].type, SharedBytes::take(std::move(blocks[i]))});
   }
   return results;
-}
-
-// A value of a narrower type, as the engine's I/O may be when the reference is f32.
-Result<HostTensor> converted(const HostTensor& tensor, DType dtype) {
-  if (tensor.type.dtype == dtype) return tensor;
-  const TensorType type{dtype, tensor.type.shape};
-  KILN_ASSIGN_OR_RETURN(
-      auto cast, run_reference_op(ir::Cast{dtype}, std::span(&tensor, 1), std::span(&type, 1)));
-  return cast.front();
-}
-
-double row_cosine(const HostTensor& got, const HostTensor& want) {
-  const auto a = to_f64(got.type, got.bytes.data()), b = to_f64(want.type, want.bytes.data());
-  double dot = 0, aa = 0, bb = 0;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (!std::isfinite(a[i]) || !std::isfinite(b[i])) {
-      if (std::isnan(a[i]) != std::isnan(b[i])) return 0;
-      continue;
-    }
-    dot += a[i] * b[i];
-    aa += a[i] * a[i];
-    bb += b[i] * b[i];
-  }
-  if (aa == 0 && bb == 0) return 1;
-  return aa == 0 || bb == 0 ? 0 : dot / std::sqrt(aa * bb);
 }
 
 // Depth amplifies the rounding that separates two right answers: ten times what one region may do,
@@ -134,11 +109,11 @@ Result<std::vector<double>> noise_of(const ir::Graph& graph, const std::vector<H
 // Adds one output row's comparison to a check.
 Result<> check_row(const HostTensor& got, const HostTensor& want, const EngineAccuracy& accuracy,
                    double noise, const std::string& label, report::Verification& check) {
-  KILN_ASSIGN_OR_RETURN(const HostTensor wanted, converted(want, got.type.dtype));
+  KILN_ASSIGN_OR_RETURN(const HostTensor wanted, convert_tensor(want, got.type.dtype));
   const bool is_integer = !is_float(got.type.dtype);
   const Comparison result =
       compare(got.type, got.bytes.data(), wanted.bytes.data(), end_to_end(got.type.dtype, noise));
-  const double cosine = is_integer ? 1 : row_cosine(got, wanted);
+  const double cosine = is_integer ? 1 : cosine_of(got, wanted);
   check.max_abs_error = std::max(check.max_abs_error, result.max_abs_error);
   check.max_rel_error = std::max(check.max_rel_error, result.max_rel_error);
   check.min_cosine = std::min(check.min_cosine, cosine);
@@ -162,21 +137,8 @@ HostTensor filled_with_nan(const HostTensor& tensor) {
   const TensorType row{DType::kF32, tensor.type.shape};
   auto wide = run_reference_op(ir::Broadcast{row.shape}, std::span(&scalar, 1), std::span(&row, 1));
   if (!wide.ok()) return tensor;
-  auto narrow = converted(wide->front(), tensor.type.dtype);
+  auto narrow = convert_tensor(wide->front(), tensor.type.dtype);
   return narrow.ok() ? *narrow : tensor;
-}
-
-// Fixed values and the values shared by all rows, by input.
-std::vector<std::optional<HostTensor>> known_inputs(const ir::Graph& graph,
-                                                    const ShapePoint& point) {
-  std::vector<std::optional<HostTensor>> known;
-  for (ir::ValueId id : graph.inputs()) {
-    known.emplace_back();
-    const auto fixed = point.fixed_values.find(graph.value(id).name);
-    if (fixed == point.fixed_values.end()) continue;
-    known.back() = HostTensor{fixed->second.type, SharedBytes::take(fixed->second.bytes)};
-  }
-  return known;
 }
 
 Error lost_point(const ShapePoint& point) {
@@ -205,10 +167,10 @@ Result<std::shared_ptr<const EngineVerifier::Rows>> EngineVerifier::reference_ro
   if (const auto known = rows_.find(point.shape_set); known != rows_.end()) return known->second;
   const ShapePoint single = single_row(point);
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import_(single));
-  auto known = known_inputs(graph, single);
+  auto known = fixed_inputs(graph, single);
   Rows rows;
   for (int64_t r = 0; r < kDistinctRows; ++r) {
-    rows.inputs.push_back(random_inputs(graph, static_cast<uint64_t>(r) + 1, known));
+    rows.inputs.push_back(realistic_inputs(graph, static_cast<uint64_t>(r) + 1, known));
     for (size_t i = 0; i < known.size(); ++i) {
       const auto& name = graph.value(graph.inputs()[i]).name;
       if (!point.batch_axes.contains(name)) known[i] = rows.inputs[0][i];
@@ -242,8 +204,9 @@ Result<PointVerdict> EngineVerifier::verify_rows(const ShapePoint& point) {
       for (int64_t n = 0; n < (axis < 0 ? 1 : point.batch); ++n) {
         const HostTensor& row = rows.inputs[static_cast<size_t>(row_at(n))][i];
         const bool poison = axis >= 0 && n == poisoned && is_float(row.type.dtype);
-        KILN_ASSIGN_OR_RETURN(parts.emplace_back(), converted(poison ? filled_with_nan(row) : row,
-                                                              info->inputs[i].type.dtype));
+        KILN_ASSIGN_OR_RETURN(
+            parts.emplace_back(),
+            convert_tensor(poison ? filled_with_nan(row) : row, info->inputs[i].type.dtype));
       }
       inputs.push_back(axis < 0 ? parts.front() : stack_rows(parts, axis));
     }
@@ -280,7 +243,7 @@ Result<PointVerdict> EngineVerifier::verify_whole(const ShapePoint& point) {
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import_(point));
   PointVerdict verdict;
   for (uint64_t seed = 1; seed <= 2; ++seed) {
-    const auto inputs = random_inputs(graph, seed, known_inputs(graph, point));
+    const auto inputs = realistic_inputs(graph, seed, fixed_inputs(graph, point));
     KILN_ASSIGN_OR_RETURN(auto one, verify_data(point, "random values", inputs));
     verdict.checks.insert(verdict.checks.end(), one.checks.begin(), one.checks.end());
     if (verdict.failing_inputs.empty()) verdict.failing_inputs = std::move(one.failing_inputs);
@@ -296,7 +259,8 @@ Result<PointVerdict> EngineVerifier::verify_data(const ShapePoint& point, const 
   KILN_ASSIGN_OR_RETURN(const auto want, run_reference(graph, tensors, reference_));
   std::vector<HostTensor> inputs;
   for (size_t i = 0; i < tensors.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), converted(tensors[i], info->inputs[i].type.dtype));
+    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(),
+                          convert_tensor(tensors[i], info->inputs[i].type.dtype));
   }
   KILN_ASSIGN_OR_RETURN(const auto got, run_engine(engine_, *info, inputs));
   KILN_ASSIGN_OR_RETURN(const auto noise,

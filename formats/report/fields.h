@@ -43,6 +43,7 @@ void walk_fields(S& s, auto&& walk) {
   walk("precision_asked", s.precision_asked);
   walk("precision_realised", s.precision_realised);
   walk("precision_reason", s.precision_reason);
+  walk("precision_damage", s.precision_damage);
   walk("bytes_read", s.bytes_read);
   walk("bytes_written", s.bytes_written);
   walk("flops", s.flops);

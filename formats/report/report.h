@@ -43,6 +43,7 @@ struct Region {
   std::string rule;                  // the fusion rule; "" for a single operation
   std::vector<std::string> types;    // "f32[8x768]", inputs, then outputs after "->"
   std::string precision_asked, precision_realised, precision_reason;
+  double precision_damage = -1;  // what it takes off the cosine when narrow alone; -1: not measured
   uint64_t bytes_read = 0, bytes_written = 0, flops = 0;
   std::vector<Candidate> candidates;
   std::vector<Refusal> refusals;

@@ -82,6 +82,9 @@ std::string candidate_lines(const Region& region) {
   if (!region.precision_reason.empty()) {
     text += "         precision " + region.precision_asked + " -> " + region.precision_realised +
             ": " + region.precision_reason + "\n";
+  } else if (region.precision_damage >= 0) {
+    text += "         precision " + region.precision_realised +
+            print(": narrow alone it takes %.2g", region.precision_damage) + " off the cosine\n";
   }
   return text;
 }

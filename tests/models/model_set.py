@@ -30,6 +30,7 @@ class Model:
     inputs: dict  # name -> array of ROWS distinct rows
     outputs: dict | None = None  # what ONNX Runtime computed when the model was exported
     max_batch: int = 4
+    typical: dict | None = None  # other inputs of the kind, as a user would give to the builder
 
     def shapes(self):
         """The --shapes argument, or "" where only the batch axis is open."""
@@ -61,17 +62,18 @@ def full(folder):
     return list(exported(folder, max_batch=4))
 
 
-def digit_lines(height, width):
-    """Images [ROWS, 3, height, width] in -1..1: lines of the demo's handwritten digits."""
+def digit_lines(height, width, count=ROWS, first=0):
+    """Images [count, 3, height, width] in -1..1: lines of the demo's handwritten digits, from the
+    digit `first` on."""
     digits = np.load(HERE / "../../apps/demo/test_images.npz")["image"][:, 0]
     scale = max(1, min(height, 48) // 10)
     side = 8 * scale
-    images = np.ones((ROWS, height, width), np.float32)
-    chosen = 0
-    for row in range(ROWS):
+    images = np.ones((count, height, width), np.float32)
+    chosen = first
+    for row in range(count):
         # Every image has another number of digits at another place.
         for top in range(2 + row, height - side + 1, 2 * side):
-            for left in range(2 + 3 * row, width - side * (1 + row) + 1, side + 2):
+            for left in range(2 + 3 * row, width - side * (1 + row % 4) + 1, side + 2):
                 ink = np.kron(digits[chosen], np.ones((scale, scale), np.float32))
                 images[row, top : top + side, left : left + side] -= 2 * ink
                 chosen += 1
@@ -131,5 +133,7 @@ def rapidocr(work):
             kind = next(kind for kind in extents if f"_{kind}_" in member)
             path = work / f"rapidocr-{kind}.onnx"
             path.write_bytes(archive.read(member))
-            models.append(Model(f"rapidocr-{kind}", path, {"x": digit_lines(*extents[kind])}))
+            inputs = {"x": digit_lines(*extents[kind])}
+            typical = {"x": digit_lines(*extents[kind], count=8, first=150)}
+            models.append(Model(f"rapidocr-{kind}", path, inputs, typical=typical))
     return models
