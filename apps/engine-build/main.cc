@@ -41,8 +41,8 @@ void describe(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   auto* precision = app.add_option_group("precision", "What values are kept in");
   precision->add_flag("--fp32", flags.fp32, "32-bit floats (the default)");
-  precision->add_flag("--fp16", flags.fp16, "16-bit floats where they are safe");
-  precision->add_flag("--bf16", flags.bf16, "bfloat16 where it is safe");
+  precision->add_flag("--fp16", flags.fp16, "16-bit floats; what would harm the outputs stays f32");
+  precision->add_flag("--bf16", flags.bf16, "bfloat16; what would harm the outputs stays f32");
   precision->require_option(0, 1);
   app.add_flag("--io-fp16", o.io_fp16, "Float inputs and outputs become f16 too");
   auto* max_batch = app.add_option("--max-batch", o.max_batch, "Buckets 1, 2, 4, ... up to this");
@@ -58,7 +58,8 @@ void describe(CLI::App& app, Flags& flags) {
       "An .npz with the values of inputs that shapes depend on; NAME=FILE for a named set");
   app.add_option("--timing-cache", o.timing_cache, "Measured tactics, read and written back");
   app.add_option("--report", o.report, "Write the report as JSON");
-  app.add_option("--verify-data", o.verify_data, "Verify with these inputs too: .npz or a folder");
+  app.add_option("--verify-data", o.verify_data,
+                 "Typical inputs to choose precision and verify with: .npz or a folder");
   app.add_flag("--no-verify", flags.no_verify,
                "Do not compare the engine with the reference; it is stamped unverified");
   app.add_option("--plugin", o.plugins, "A plugin library");

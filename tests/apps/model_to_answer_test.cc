@@ -43,6 +43,20 @@ np.savez(folder + "s.npz", s=np.array([3, 4], np.int64))
 np.savez(folder + "shaped_y.npz", z=np.arange(12, dtype="f").reshape(3, 4))
 np.savez(folder + "shaped_x.npz", x=np.arange(12, dtype="f").reshape(2, 6), s=np.array([3, 4]))
 np.savez(folder + "shaped_2.npz", x=np.arange(12, dtype="f").reshape(2, 6), s=np.array([4, 3]))
+
+# "cancels" leaves differences of 1 in 400 to be seen, which 8 bits lose; "robust" is a plain product.
+x = h.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6])
+outputs = [h.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 2]) for n in ("y", "z")]
+near = np.array([[100.25, 100], [-100, -100.25]], "f")
+weights = {"ones": np.ones((6, 2), "f"), "near": near, "plain": rng.normal(size=(6, 2)).astype("f")}
+nodes = [h.make_node("MatMul", ["x", "ones"], ["sum"], "sum"),
+         h.make_node("MatMul", ["sum", "near"], ["y"], "cancels"),
+         h.make_node("MatMul", ["x", "plain"], ["z"], "robust")]
+graph = h.make_graph(nodes, "g", [x], outputs, [nh.from_array(v, n) for n, v in weights.items()])
+model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+onnx.save(model, folder + "sensitive.onnx")
+session = onnxruntime.InferenceSession(folder + "sensitive.onnx")
+np.savez(folder + "sensitive_y.npz", **dict(zip("yz", session.run(None, {"x": data}))))
 )";
 
 class ModelToAnswer : public ::testing::Test {
@@ -91,6 +105,33 @@ TEST_F(ModelToAnswer, AgreesWithOnnxRuntime) {
   EXPECT_EQ(engine["points"].size(), 3u);
   EXPECT_FALSE(engine["points"][0]["steps"].empty());
   EXPECT_EQ(engine["report"]["points"].size(), 3u);
+}
+
+TEST_F(ModelToAnswer, KeepsInF32WhatHalfPrecisionWouldHarm) {
+  const auto built = build({"--onnx", path("sensitive.onnx"), "--batches", "1,8", "--bf16",
+                            "--report", path("report.json"), "--explain"});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_NE(built.out.find("bf16 -> f32: sensitive: narrow alone it takes"), std::string::npos)
+      << built.out;
+  const auto report = nlohmann::json::parse(read_text(path("report.json")));
+  int met = 0;
+  for (const auto& point : report["points"]) {
+    for (const auto& region : point["regions"]) {
+      met += region["name"] == "cancels" || region["name"] == "robust";
+      if (region["name"] == "cancels") {
+        EXPECT_EQ(region["precision_realised"], "f32");
+        EXPECT_GT(region["precision_damage"], 1e-3);
+      } else if (region["name"] == "robust") {
+        EXPECT_EQ(region["precision_realised"], "bf16");
+        EXPECT_LT(region["precision_damage"], 1e-4);
+      }
+    }
+  }
+  EXPECT_EQ(met, 4);
+  const auto ran =
+      run_program("engine-run", {path("m.engine"), "--inputs", path("x.npz"), "--reference",
+                                 path("sensitive_y.npz"), "--cosine", "0.999"});
+  EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
 }
 
 TEST_F(ModelToAnswer, RefusesVerifyDataThatFitsNothing) {
