@@ -32,6 +32,7 @@ class Chooser {
       offer_rows(9);
       if (chosen_.size() < 4) offer_columns();
     }
+    offer_splits();
     const CudaSchedule any;
     std::erase(chosen_, any);
     if (chosen_.size() >= kMost) chosen_.resize(kMost - 1);
@@ -43,6 +44,24 @@ class Chooser {
   void offer(const CudaSchedule& schedule) {
     if (std::ranges::find(chosen_, schedule) != chosen_.end()) return;
     if (emit_cuda(facts_.kernel, schedule).ok()) chosen_.push_back(schedule);
+  }
+
+  // Where rows with a block each leave most of the GPU idle.
+  void offer_splits() {
+    if (facts_.levels == 1) return;
+    const int64_t rows = std::max<int64_t>(facts_.extent(facts_.parallel), 1);
+    const int64_t row = facts_.extent(facts_.reduced);
+    if (rows * 1024 > resident_ / 2 || row < 16384) return;
+    for (const int64_t blocks : {resident_ / 512, resident_ / 2048}) {
+      const int64_t parts =
+          std::clamp<int64_t>(blocks / rows, 2, std::min<int64_t>(row / 2048, 1024));
+      // The first of all: the others cannot come near it.
+      CudaSchedule split{.family = Family::kSplit, .threads = 1024};
+      while (split.group < parts) split.group *= 2;
+      if (emit_cuda(facts_.kernel, split).ok() && std::ranges::count(chosen_, split) == 0) {
+        chosen_.insert(chosen_.begin(), split);
+      }
+    }
   }
 
   // The largest power of 2 up to `most` that divides the innermost extent of the dims.

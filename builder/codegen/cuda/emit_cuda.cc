@@ -29,29 +29,34 @@ Error unsuited(const CudaSchedule& schedule, const std::string& why) {
   return {ErrorCode::kUnsupported, "schedule '" + to_text(schedule) + "': " + why};
 }
 
-Result<CudaSource> one_kernel(const KernelFacts& facts, const CudaSchedule& schedule,
+Result<CudaSource> one_kernel(const KernelFrame& frame, const CudaSchedule& schedule,
                               int64_t blocks, const std::string& body) {
   CudaSource source;
   if (blocks == 0) return source;
   if (blocks > kMaxBlocks) return unsuited(schedule, "more than 2^31 blocks");
-  const std::string entry = "kiln_" + std::string(to_string(schedule.family));
-  std::string parameters;
-  for (size_t b = 0; b < facts.kernel.buffers.size(); ++b) {
-    if (b > 0) parameters += ", ";
-    parameters += facts.kernel.buffers[b].output ? "void* b" : "const void* b";
-    parameters += std::to_string(b);
-  }
-  source.text = "KILN_KERNEL(" + std::to_string(schedule.threads) + ") " + entry + "(" +
-                parameters + ") {\n  begin_kernel();\n" + body + "}\n";
-  source.launches.push_back({entry, static_cast<uint64_t>(blocks), schedule.threads});
+  source.text = "KILN_KERNEL(" + std::to_string(schedule.threads) + ") " + frame.entry + "(" +
+                frame.parameters + ") {\n  begin_kernel();\n" + frame.prologue + body + "}\n";
+  source.launches.push_back({frame.entry, static_cast<uint64_t>(blocks), schedule.threads});
   return source;
 }
 
-Result<CudaSource> emit_cuda(const loop::LoopKernel& kernel, const CudaSchedule& schedule) {
+Result<CudaSource> emit_framed(const loop::LoopKernel& kernel, const CudaSchedule& schedule,
+                               const KernelFrame& frame) {
   KILN_RETURN_IF_ERROR(check(schedule));
   const KernelFacts facts(kernel);
-  return schedule.family == Family::kTiles ? emit_tiles(facts, schedule)
-                                           : emit_spread(facts, schedule);
+  return schedule.family == Family::kTiles ? emit_tiles(facts, schedule, frame)
+                                           : emit_spread(facts, schedule, frame);
+}
+
+Result<CudaSource> emit_cuda(const loop::LoopKernel& kernel, const CudaSchedule& schedule) {
+  if (schedule.family == Family::kSplit) return emit_split(kernel, schedule);
+  KernelFrame frame{"kiln_" + std::string(to_string(schedule.family)), "", ""};
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    frame.parameters += b > 0 ? ", " : "";
+    frame.parameters += kernel.buffers[b].output ? "void* b" : "const void* b";
+    frame.parameters += std::to_string(b);
+  }
+  return emit_framed(kernel, schedule, frame);
 }
 
 }  // namespace kiln::codegen

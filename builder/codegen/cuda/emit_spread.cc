@@ -18,8 +18,8 @@ int64_t ceil_div(int64_t a, int64_t b) { return a / b + (a % b != 0 ? 1 : 0); }
 
 class SpreadWriter {
  public:
-  SpreadWriter(const KernelFacts& facts, const CudaSchedule& schedule)
-      : facts_(facts), s_(schedule) {}
+  SpreadWriter(const KernelFacts& facts, const CudaSchedule& schedule, const KernelFrame& frame)
+      : facts_(facts), s_(schedule), frame_(frame) {}
 
   Result<CudaSource> run() {
     index_ = facts_.wide_index ? "long long" : "int";
@@ -36,7 +36,7 @@ class SpreadWriter {
     }
     std::string body;
     for (const std::string& line : head_) body += "  " + line + "\n";
-    return one_kernel(facts_, s_, blocks_, blocks_ == 0 ? body : body + loop_body(facts_, spread_));
+    return one_kernel(frame_, s_, blocks_, blocks_ == 0 ? body : body + loop_body(facts_, spread_));
   }
 
  private:
@@ -190,6 +190,7 @@ class SpreadWriter {
 
   const KernelFacts& facts_;
   const CudaSchedule& s_;
+  const KernelFrame& frame_;
   Spread spread_;
   std::string index_, guard_;
   std::vector<std::string> head_;
@@ -198,8 +199,9 @@ class SpreadWriter {
 
 }  // namespace
 
-Result<CudaSource> emit_spread(const KernelFacts& facts, const CudaSchedule& schedule) {
-  return SpreadWriter(facts, schedule).run();
+Result<CudaSource> emit_spread(const KernelFacts& facts, const CudaSchedule& schedule,
+                               const KernelFrame& frame) {
+  return SpreadWriter(facts, schedule, frame).run();
 }
 
 }  // namespace kiln::codegen

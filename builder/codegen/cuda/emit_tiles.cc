@@ -24,8 +24,11 @@ std::string number(int64_t value) { return std::to_string(value); }
 
 class TileWriter {
  public:
-  TileWriter(const KernelFacts& facts, const CudaSchedule& schedule)
-      : facts_(facts), s_(schedule), index_(facts.wide_index ? "long long" : "int") {}
+  TileWriter(const KernelFacts& facts, const CudaSchedule& schedule, const KernelFrame& frame)
+      : facts_(facts),
+        s_(schedule),
+        frame_(frame),
+        index_(facts.wide_index ? "long long" : "int") {}
 
   Result<CudaSource> run() {
     if (facts_.reduced != 0 || facts_.levels != 1) return unsuited(s_, "the kernel reduces");
@@ -38,7 +41,7 @@ class TileWriter {
     fill();
     out_.add("__syncthreads();");
     empty();
-    return one_kernel(facts_, s_, blocks, out_.text());
+    return one_kernel(frame_, s_, blocks, out_.text());
   }
 
  private:
@@ -223,6 +226,7 @@ class TileWriter {
 
   const KernelFacts& facts_;
   const CudaSchedule& s_;
+  const KernelFrame& frame_;
   std::string index_;
   Lines out_{1};
   uint32_t from_ = 0, to_ = 0;
@@ -232,8 +236,9 @@ class TileWriter {
 
 }  // namespace
 
-Result<CudaSource> emit_tiles(const KernelFacts& facts, const CudaSchedule& schedule) {
-  return TileWriter(facts, schedule).run();
+Result<CudaSource> emit_tiles(const KernelFacts& facts, const CudaSchedule& schedule,
+                              const KernelFrame& frame) {
+  return TileWriter(facts, schedule, frame).run();
 }
 
 }  // namespace kiln::codegen

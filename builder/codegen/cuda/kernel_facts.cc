@@ -50,11 +50,11 @@ KernelFacts::KernelFacts(const loop::LoopKernel& of) : kernel(of) {
   for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
     for (const ExprId operand : operands(id)) level[id] = std::max(level[id], level[operand]);
     if (expr(id).kind == Kind::kReduce) ++level[id];
-    levels = std::max(levels, level[id] + 1);
   }
   for (auto id = static_cast<ExprId>(kernel.exprs.size()); id-- > 0;) {
     if (expr(id).kind == Kind::kStore) live[id] = true;
     if (!live[id]) continue;
+    levels = std::max(levels, level[id] + 1);
     for (const ExprId operand : operands(id)) live[operand] = true;
   }
   wide_index = extent(reduced | parallel) > kMaxNarrow - kLargestStep;

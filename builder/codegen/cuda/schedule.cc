@@ -6,7 +6,8 @@
 namespace kiln::codegen {
 namespace {
 
-constexpr std::array<std::string_view, 4> kFamilies = {"points", "rows", "columns", "tiles"};
+constexpr std::array<std::string_view, kFamilyCount> kFamilies = {"points", "rows", "columns",
+                                                                  "tiles", "split"};
 
 struct Field {
   std::string_view name;

@@ -17,16 +17,19 @@ enum class Family : uint8_t {
   kColumns,  // vectors of points of the parallel dims, `group` threads share their reduced dims
   kTiles,    // no reduced dims: squares of `group` points are read along one dim, written along
              // another
+  kSplit,    // few long rows: reductions in `group` parts, over several launches
 };
+
+inline constexpr size_t kFamilyCount = 5;
 
 struct CudaSchedule {
   Family family = Family::kColumns;
   uint32_t threads = 256;  // of a block
   uint32_t vector = 1;     // neighbouring elements that a thread handles at a time
   uint32_t unroll = 1;     // vectors whose loads are in flight together
-  uint32_t group =
-      1;              // threads that share one reduction: 1 to 32, or all of a block; a tile's edge
-  bool keep = false;  // kRows: a row is read once and stays in registers
+  uint32_t group = 1;      // threads that share one reduction: 1 to 32, or all of a block;
+                           // a tile's edge; the parts of a split reduction
+  bool keep = false;       // kRows: a row is read once and stays in registers
   friend bool operator==(const CudaSchedule&, const CudaSchedule&) = default;
 };
 

@@ -4,6 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "builder/codegen/lower_loop.h"
 #include "tests/builder/codegen/cuda/kernel_cases.h"
 #include "tests/builder/codegen/cuda/run_on_host.h"
@@ -34,8 +36,11 @@ class Trials {
       ASSERT_TRUE(source.ok()) << name << ": " << source.error().message;
       items_.push_back({*kernel, *std::move(source)});
       trials_.push_back({&body, name, tolerance, schedule});
+      families_.insert(schedule.family);
     }
   }
+
+  size_t families() const { return families_.size(); }
 
   void run() {
     const auto program = HostProgram::compile(items_);
@@ -69,6 +74,7 @@ class Trials {
 
   std::vector<HostProgram::Item> items_;
   std::vector<Trial> trials_;
+  std::set<Family> families_;
 };
 
 TEST(EmitCuda, KernelsOfEveryKindUnderEverySchedule) {
@@ -76,6 +82,7 @@ TEST(EmitCuda, KernelsOfEveryKindUnderEverySchedule) {
   Trials trials;
   for (const KernelCase& c : cases) trials.add(c.name, c.body, c.tolerance);
   if (HasFatalFailure()) return;
+  EXPECT_EQ(trials.families(), kFamilyCount);
   trials.run();
 }
 

@@ -141,6 +141,9 @@ void add_reductions(std::vector<KernelCase>& cases) {
     cases.push_back({name + " of doubles", reduction(fn, "f64[70x2]", {0})});
     cases.push_back({name + " of nothing", reduction(fn, "i16[3x0x2]", {1})});
   }
+  cases.push_back({"sum of a long row", reduction(kSum, "f16[2x16384]", {1}), 1.0 / 256});
+  cases.push_back({"largest of all", reduction(kMax, "i32[64x300]", {0, 1})});
+  cases.push_back({"long layer norm", layer_norm("bf16", 1, 18432), tolerance_of("bf16")});
   cases.push_back({"sum of all", reduction(kSum, "f32[3x40x5]", {0, 1, 2})});
   cases.push_back({"sum of outer and inner", reduction(kSum, "f32[6x4x32]", {0, 2})});
   cases.push_back({"any", reduction(kAny, "bool[20x64]", {1})});

@@ -33,7 +33,10 @@ std::string text_of(const std::vector<HostProgram::Item>& items) {
     const size_t pointers = items[i].kernel.buffers.size() + (source.workspace_bytes > 0 ? 1 : 0);
     for (size_t l = 0; l < source.launches.size(); ++l) {
       std::string arguments;
-      for (size_t b = 0; b < pointers; ++b) arguments += (b > 0 ? ", b[" : "b[") + number(b) + "]";
+      for (size_t b = 0; b < pointers; ++b) {
+        arguments +=
+            (b > 0 ? ", static_cast<char*>(b[" : "static_cast<char*>(b[") + number(b) + "])";
+      }
       text += "extern \"C\" void run_" + number(i) + "_" + number(l) +
               "(void** b, uint64_t blocks, unsigned threads) {\n  run_grid(blocks, threads, " +
               (barriers ? "true" : "false") + ", [b] { k" + number(i) +
