@@ -1,7 +1,7 @@
 """Builds and runs engines and compares their outputs with ONNX Runtime's.
 
     python3 check.py BIN_FOLDER [--set tiny|real | --full FOLDER] [--half] [--only GLOB]
-                     [--option=ARGUMENT ...] [--json FILE]
+                     [--max-batch N] [--option=ARGUMENT ...] [--json FILE]
 
 For every model: `engine-build`, then `engine-run` on 1, 3, 5, 37 and 64 distinct rows (as many as
 --max-batch allows), each within rtol 1e-3 and atol 1e-4 of ONNX Runtime. With --half the engines
@@ -243,6 +243,7 @@ def main():
     parser.add_argument("--full", type=pathlib.Path, help="try the models of this folder instead")
     parser.add_argument("--half", action="store_true", help="FP16 and BF16 instead of FP32")
     parser.add_argument("--only", default="*", help="pattern of model names")
+    parser.add_argument("--max-batch", type=int, default=64, help="at most this, whatever the model")
     parser.add_argument("--option", action="append", default=[], help="for engine-build")
     parser.add_argument("--json", type=pathlib.Path, help="where to write the results")
     arguments = parser.parse_args()
@@ -255,6 +256,7 @@ def main():
                 model.max_batch = min(model.max_batch, HALF_MAX_BATCH)
             if not fnmatch.fnmatch(model.name, arguments.only):
                 continue
+            model.max_batch = min(model.max_batch, arguments.max_batch)
             for precision in ("--fp16", "--bf16") if arguments.half else ("",):
                 label = f"{model.name} {precision}".strip()
                 attempt(results, label, lambda: check_outputs(settings, model, precision))

@@ -156,10 +156,10 @@ KILN_DEVICE typename D::Reg get(const Pack<D, kCount>& pack, int at) {
 
 // One element as it lies in memory; 4-bit ones take a byte.
 template <class D>
-using Bits = typename Choose<
-    D::kBits == 64, unsigned long long,
-    typename Choose<D::kBits == 32, unsigned,
-                    typename Choose<D::kBits == 16, unsigned short, unsigned char>::Type>::Type>::Type;
+using Bits = typename Choose<D::kBits == 64, unsigned long long,
+                             typename Choose<D::kBits == 32, unsigned,
+                                             typename Choose<D::kBits == 16, unsigned short,
+                                                             unsigned char>::Type>::Type>::Type;
 
 template <class D, int kCount>
 KILN_DEVICE Bits<D> bits_at(const Pack<D, kCount>& pack, int at) {
