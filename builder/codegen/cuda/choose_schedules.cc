@@ -48,18 +48,18 @@ class Chooser {
 
   // Where rows with a block each leave most of the GPU idle.
   void offer_splits() {
-    if (facts_.levels == 1) return;
+    if (facts_.levels == 1 || chosen_.empty()) return;
     const int64_t rows = std::max<int64_t>(facts_.extent(facts_.parallel), 1);
     const int64_t row = facts_.extent(facts_.reduced);
     if (rows * 1024 > resident_ / 2 || row < 16384) return;
     for (const int64_t blocks : {resident_ / 512, resident_ / 2048}) {
       const int64_t parts =
           std::clamp<int64_t>(blocks / rows, 2, std::min<int64_t>(row / 2048, 1024));
-      // The first of all: the others cannot come near it.
+      // Behind the best of one launch, which needs no workspace.
       CudaSchedule split{.family = Family::kSplit, .threads = 1024};
       while (split.group < parts) split.group *= 2;
       if (emit_cuda(facts_.kernel, split).ok() && std::ranges::count(chosen_, split) == 0) {
-        chosen_.insert(chosen_.begin(), split);
+        chosen_.insert(chosen_.begin() + 1, split);
       }
     }
   }

@@ -7,6 +7,18 @@ namespace {
 
 constexpr int64_t kMaxBlocks = 0x7FFFFFFF;
 
+// An odd number of 4-bit elements leaves half a byte, which must not differ from run to run.
+std::string clear_unused_halves(const loop::LoopKernel& kernel) {
+  std::string text;
+  for (size_t b = 0; b < kernel.buffers.size(); ++b) {
+    const loop::Buffer& buffer = kernel.buffers[b];
+    if (!buffer.output || bits_of(buffer.dtype) != 4 || buffer.elements % 2 == 0) continue;
+    text += "  if (blockIdx.x == 0 && threadIdx.x == 0) store_half_byte(b" + std::to_string(b) +
+            ", " + std::to_string(buffer.elements) + "ll, 0u);\n";
+  }
+  return text;
+}
+
 bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
 
 Result<> check(const CudaSchedule& s) {
@@ -41,9 +53,11 @@ Result<CudaSource> one_kernel(const KernelFrame& frame, const CudaSchedule& sche
 }
 
 Result<CudaSource> emit_framed(const loop::LoopKernel& kernel, const CudaSchedule& schedule,
-                               const KernelFrame& frame) {
+                               const KernelFrame& around) {
   KILN_RETURN_IF_ERROR(check(schedule));
   const KernelFacts facts(kernel);
+  KernelFrame frame = around;
+  frame.prologue += clear_unused_halves(kernel);
   return schedule.family == Family::kTiles ? emit_tiles(facts, schedule, frame)
                                            : emit_spread(facts, schedule, frame);
 }

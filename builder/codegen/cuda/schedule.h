@@ -43,7 +43,8 @@ struct CudaLimits {
   uint32_t multiprocessors = 132;
 };
 
-// Ways to run a kernel, best guess first: at least 1 (the last accepts every kernel) and at most
+// Ways to run a kernel, best guess first (one launch, no workspace): at least 1 (the last accepts
+// every kernel) and at most
 // 12. Deterministic. REQUIRES: loop::verify(kernel) was ok.
 std::vector<CudaSchedule> cuda_schedules(const loop::LoopKernel& kernel, const CudaLimits& limits);
 

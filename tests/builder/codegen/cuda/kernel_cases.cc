@@ -184,6 +184,9 @@ std::vector<KernelCase> kernel_cases() {
   for (const char* from : {"u4", "i4", "i64", "bool", "f8e5m2", "u64"}) {
     cases.push_back({std::string(from) + " to f32", cast(from, "f32"), 0});
   }
+  Body odd;
+  odd.out(odd.op(ir::Cast{DType::kU4}, {odd.in("f32[3x11]")}));
+  cases.push_back({"an odd number of half bytes", std::move(odd), 0});
   Body scalar;
   scalar.out(scalar.fn(ScalarFn::kExp, {scalar.in("f32[]")}));
   cases.push_back({"scalar", std::move(scalar)});
