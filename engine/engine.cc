@@ -24,6 +24,17 @@ Result<> ExecutionContext::enqueue(std::span<const Tensor> inputs, std::span<con
   return state_->context->run(*state_->engine, inputs, outputs, stream);
 }
 
+Result<double> ExecutionContext::time_on_device(size_t point, int runs) {
+  if (!state_) return Error{ErrorCode::kInvalidArgument, "the context was moved from"};
+  if (point >= state_->engine->plan.points.size() || runs < 1) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "cannot time " + std::to_string(runs) + " runs of shape point " +
+                     std::to_string(point) + ", the engine has " +
+                     std::to_string(state_->engine->plan.points.size()) + " points"};
+  }
+  return state_->context->time_on_device(point, runs);
+}
+
 struct Engine::State {
   std::shared_ptr<const LoadedEngine> engine;
   mutable ContextPool pool;

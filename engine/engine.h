@@ -85,6 +85,11 @@ class ExecutionContext {
   Result<> enqueue(std::span<const Tensor> inputs, std::span<const Tensor> outputs,
                    Stream stream = {});
 
+  // Microseconds that the device takes for shape point number `point` of info().points, copies of
+  // tensors in and out apart: the mean of `runs` runs back to back, on what the latest request of
+  // that point left in the context. kUnsupported on target host.
+  Result<double> time_on_device(size_t point, int runs);
+
  private:
   friend class Engine;
   struct State;

@@ -16,10 +16,6 @@ namespace {
 constexpr double kMeasuring = 0.3;
 
 Result<> check_options(const BuildOptions& options) {
-  if (options.target == BuildTarget::kCuda) {
-    return Error{ErrorCode::kUnsupported,
-                 "target 'cuda' is not built into this version; use --target host"};
-  }
   if (options.output.empty() && !options.check_only && !options.dry_run) {
     return Error{ErrorCode::kInvalidArgument, "no output file given; use --output m.engine"};
   }
@@ -64,7 +60,8 @@ Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOp
   KILN_ASSIGN_OR_RETURN(const auto points, onnx_import::plan_shape_points(model, options));
   if (options.check_only) return check_model(model, points, import_options);
 
-  BuildState state(model, options, plugins, meter);
+  KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options.target));
+  BuildState state(model, options, std::move(target), plugins, meter);
   KILN_RETURN_IF_ERROR(state.analyse_rows(points));
   const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
   for (size_t i = 0; i < points.size(); ++i) {

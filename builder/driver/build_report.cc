@@ -81,7 +81,7 @@ report::Report BuildState::make_report() {
   report::Report report;
   report.build.kiln_version = kVersion;
   report.build.model_name = model_.path.filename().string();
-  report.build.target = "host";
+  report.build.target = device_.target == plan::Target::kHost ? "host" : "cuda";
   report.build.device = device_.name;
   report.build.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];
   report.build.disabled_passes = options_.disabled_passes;

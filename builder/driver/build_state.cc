@@ -6,7 +6,7 @@
 #include "builder/import/onnx/import.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
-#include "builder/tactics/host_judge.h"
+#include "builder/tactics/engine_judge.h"
 #include "builder/verify/locate_fault.h"
 #include "builder/verify/user_data.h"
 #include "formats/engine_file/write_engine.h"
@@ -19,11 +19,6 @@ namespace {
 
 constexpr const char* kPrecisionNames[] = {"fp32", "fp16", "bf16"};
 
-std::string environment_of(const DeviceInfo& device) {
-  return "host; " + device.name + "; " + std::to_string(device.threads) + " threads; kiln " +
-         kVersion;
-}
-
 bool has_narrow_floats(const ir::Graph& graph) {
   for (uint32_t i = 0; i < graph.value_count(); ++i) {
     const DType dtype = graph.type(ir::ValueId{i}).dtype;
@@ -34,22 +29,23 @@ bool has_narrow_floats(const ir::Graph& graph) {
 
 }  // namespace
 
-BuildState::BuildState(const onnx::Model& model, const BuildOptions& options,
+BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, ChosenTarget target,
                        std::span<const Plugin> plugins, ProgressMeter& meter)
     : model_(model),
       options_(options),
       plugins_(plugins),
       meter_(meter),
-      device_(host_device()),
-      judge_(make_host_judge(options.plugins)) {
-  const std::string environment = environment_of(device_);
+      target_(std::move(target)),
+      device_(target_.device),
+      judge_(make_engine_judge({target_.origin(), load_options(), reference_options()})) {
+  const std::string environment = target_.environment();
   if (!options.timing_cache.empty()) {
     LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
     cache_ = std::move(loaded.cache);
     notes_ = std::move(loaded.notes);
   }
   selection_ = std::make_unique<SelectionContext>(
-      SelectionContext{host_providers(), *judge_, cache_, environment, {}});
+      SelectionContext{target_.providers, *judge_, cache_, environment, {}, target_.tools()});
 }
 
 Result<ir::Graph> BuildState::import(const ShapePoint& point) {
@@ -130,9 +126,7 @@ plan::Plan BuildState::make_plan() {
   for (Point& point : points_) point.memory = builder.add_point(point.scheduled.schedule);
   weights_bytes_ = builder.weights_bytes();
   plan::Plan plan = std::move(builder).finish();
-  plan.origin.kiln_version = kVersion;
-  plan.origin.target = device_.target;
-  plan.origin.device = device_.name;
+  plan.origin = target_.origin();
   plan.origin.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];
   plan.origin.verified = verified_;
   plan.origin.model_name = model_.path.filename().string();
@@ -152,6 +146,8 @@ LoadOptions BuildState::load_options() const {
   options.check_weights = false;
   return options;
 }
+
+ReferenceOptions BuildState::reference_options() const { return target_.reference(plugins_); }
 
 EngineAccuracy BuildState::accuracy() const {
   constexpr double kNarrowCosine = 0.999;
@@ -177,8 +173,9 @@ Result<bool> BuildState::verify_once(double from, double to) {
   KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(make_plan()));
   KILN_ASSIGN_OR_RETURN(const Engine engine,
                         Engine::load_bytes(SharedBytes::take(std::move(bytes)), load_options()));
-  EngineVerifier verifier(engine, [this](const ShapePoint& point) { return import(point); },
-                          accuracy(), {.plugins = plugins_});
+  EngineVerifier verifier(
+      engine, [this](const ShapePoint& point) { return import(point); }, accuracy(),
+      reference_options());
   const double width = (to - from) / static_cast<double>(points_.size());
   for (size_t i = 0; i < points_.size(); ++i) {
     Point& point = points_[i];
@@ -240,11 +237,11 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
   const std::string where =
       "shape point '" + point.shape.name + "' disagrees with the reference (" + seen + ")";
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
-  auto want = run_reference(graph, verdict.failing_inputs, {.plugins = plugins_});
+  auto want = run_reference(graph, verdict.failing_inputs, reference_options());
   // Inputs of a narrower type than the model's have no reference of their own.
   if (!want.ok()) want = std::vector<HostTensor>();
   auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options(),
-                            {.plugins = plugins_});
+                            reference_options());
   if (!fault.ok()) return std::move(fault).error().context(where);
   const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
   if (!fault->region && options_.precision != Precision::kFp32) {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "builder/builder.h"
-#include "builder/device/device.h"
+#include "builder/driver/build_target.h"
 #include "builder/driver/progress.h"
 #include "builder/emit/emit_plan.h"
 #include "builder/pipeline/pass.h"
@@ -21,8 +21,8 @@ inline constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
 
 class BuildState {
  public:
-  BuildState(const onnx::Model& model, const BuildOptions& options, std::span<const Plugin> plugins,
-             ProgressMeter& meter);
+  BuildState(const onnx::Model& model, const BuildOptions& options, ChosenTarget target,
+             std::span<const Plugin> plugins, ProgressMeter& meter);
 
   // Proves that rows are independent along the batch, or notes why not.
   Result<> analyse_rows(std::span<const ShapePoint> points);
@@ -69,6 +69,7 @@ class BuildState {
   Result<bool> tighten_precision(const Point& failed, const PointVerdict& verdict);
   std::string keep_inputs(const Point& point, const PointVerdict& verdict) const;
   LoadOptions load_options() const;
+  ReferenceOptions reference_options() const;
   EngineAccuracy accuracy() const;
   report::Point report_point(const Point& point) const;
 
@@ -76,7 +77,8 @@ class BuildState {
   const BuildOptions& options_;
   std::span<const Plugin> plugins_;
   ProgressMeter& meter_;
-  DeviceInfo device_;
+  ChosenTarget target_;
+  const DeviceInfo& device_;
   std::unique_ptr<Judge> judge_;
   TimingCache cache_;
   std::unique_ptr<SelectionContext> selection_;

@@ -77,10 +77,10 @@ Result<> BuildState::measure_precision(const ShapePoint& point, double from, dou
   ir::Graph regions = graph;
   KILN_RETURN_IF_ERROR(run_passes(regions, default_pipeline(), passes));
   KILN_ASSIGN_OR_RETURN(auto inputs, probe_inputs(graph, single, probe_count(regions)));
-  KILN_ASSIGN_OR_RETURN(auto probes, answered(graph, std::move(inputs), {.plugins = plugins_}));
+  KILN_ASSIGN_OR_RETURN(auto probes, answered(graph, std::move(inputs), reference_options()));
   const DType narrow = precision::narrow_dtype(options_.precision);
   const DType io = options_.io_fp16 ? DType::kF16 : DType::kF32;
-  precision::DamageMeter meter(regions, narrow, io, std::move(probes), {.plugins = plugins_});
+  precision::DamageMeter meter(regions, narrow, io, std::move(probes), reference_options());
   auto held = precision::hold_quality(regions, {.narrow = narrow, .damage = goal.damage}, meter,
                                       [&](double share) { meter_.update(share); });
   if (!held.ok()) return std::move(held).error().context("shape point '" + point.name + "'");

@@ -1,5 +1,6 @@
 #include "builder/tactics/finish_lowering.h"
 
+#include "builder/tactics/cuda/lower_device.h"
 #include "engine/host_kernels.h"
 
 namespace kiln {
@@ -73,6 +74,7 @@ const TensorType& type_of(const TacticQuery& query, const Lowered& lowered, Loca
 
 Result<> finish_lowering(const TacticQuery& query, Lowered& lowered) {
   lowered.in_place_inputs.clear();
+  if (query.cuda != nullptr) KILN_RETURN_IF_ERROR(lower_device(query, lowered));
   for (LocalStep& step : lowered.steps) {
     if (auto* call = std::get_if<HostCall>(&step)) {
       KILN_RETURN_IF_ERROR(finish(query, lowered, *call));

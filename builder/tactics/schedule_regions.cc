@@ -73,7 +73,8 @@ Result<> schedule_one(const Graph& graph, NodeId id, const DeviceInfo& device,
   ScheduledRegion scheduled{id, region_name(region, node.name), is_alias(region), {}};
   std::string winner;
   if (!scheduled.alias) {
-    const TacticQuery query = query_of(graph, id, device, plugins);
+    TacticQuery query = query_of(graph, id, device, plugins);
+    query.cuda = context.cuda;
     auto selection = select_tactic(query, context);
     if (!selection.ok()) {
       return std::move(selection).error().context("region '" + scheduled.name + "'");

@@ -18,7 +18,8 @@ struct SelectionContext {
   TimingCache& cache;
   std::string environment;  // everything outside of the region that a time depends on
   // "region key/provider/tactic" of what verification found wrong in a finished engine.
-  std::set<std::string> banned;
+  std::set<std::string> banned = {};
+  const CudaTools* cuda = nullptr;  // on target cuda
 };
 
 struct Selection {

@@ -64,8 +64,15 @@ Result<Tensors> run_kernel(const Operation& operation, std::span<const HostTenso
                            std::span<const TensorType> output_types,
                            const ReferenceOptions& options) {
   KILN_ASSIGN_OR_RETURN(Buffers buffers, make_buffers(inputs, output_types, options));
-  KILN_RETURN_IF_ERROR(run_host_operation(operation, buffers.input_types, buffers.inputs,
-                                          output_types, buffers.outputs));
+  bool done = false;
+  if (options.accelerator) {
+    KILN_ASSIGN_OR_RETURN(done, options.accelerator(operation, buffers.input_types, buffers.inputs,
+                                                    output_types, buffers.outputs));
+  }
+  if (!done) {
+    KILN_RETURN_IF_ERROR(run_host_operation(operation, buffers.input_types, buffers.inputs,
+                                            output_types, buffers.outputs));
+  }
   return buffers.take(output_types);
 }
 

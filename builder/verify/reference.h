@@ -1,11 +1,13 @@
 // The reference: runs a graph one node at a time with the host's plain kernels. It is the oracle of
 // verification and the evaluator of constant folding, so folding equals running.
 #pragma once
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "builder/ir/graph.h"
 #include "engine/plugin_library.h"
+#include "formats/operation/operation.h"
 #include "formats/result.h"
 #include "formats/shared_bytes.h"
 #include "formats/tensor_type.h"
@@ -18,10 +20,17 @@ struct HostTensor {
   SharedBytes bytes;
 };
 
+// Runs one operation elsewhere than on the host, faster; false where it does not.
+using ReferenceAccelerator = std::function<Result<bool>(
+    const Operation& operation, std::span<const TensorType> input_types,
+    std::span<const void* const> inputs, std::span<const TensorType> output_types,
+    std::span<void* const> outputs)>;
+
 struct ReferenceOptions {
   // Fails with kOutOfMemory instead of allocating a value larger than this.
   int64_t max_value_bytes = int64_t{1} << 36;
-  std::span<const Plugin> plugins;  // for PluginCall nodes
+  std::span<const Plugin> plugins = {};   // for PluginCall nodes
+  ReferenceAccelerator accelerator = {};  // for what is large; all on the host without
 };
 
 // Executes every node, If, Loop, PluginCall and Region included. Inputs are in the order of

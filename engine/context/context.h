@@ -17,6 +17,9 @@ class Context {
   // REQUIRES: `engine` is the one that made this context.
   virtual Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                        std::span<const Tensor> outputs, Stream stream) = 0;
+  // Microseconds on the device of one run of a point's steps, over `runs` of them back to back, on
+  // whatever tensors the latest request left. kUnsupported on the host.
+  virtual Result<double> time_on_device(size_t point, int runs) = 0;
 };
 
 // What a target adds to a loaded engine. Immutable, shared by threads.

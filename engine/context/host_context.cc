@@ -51,6 +51,10 @@ class HostContext : public Context {
     return Ok();
   }
 
+  Result<double> time_on_device(size_t, int) override {
+    return Error{ErrorCode::kUnsupported, "target host has no device clock"};
+  }
+
  private:
   const std::vector<Program>& programs_;
   Memory memory_;

@@ -115,9 +115,11 @@ RowCopy row_copy(const Device& device, CUstream stream, const Choice& choice, in
 
 }  // namespace
 
-Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared) {
+Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared,
+                                                     const std::byte* host_weights) {
   const CurrentDevice current(*shared.device);
   auto context = std::unique_ptr<CudaContext>(new CudaContext(shared));
+  context->host_weights_ = host_weights;
   KILN_ASSIGN_OR_RETURN(context->memory_,
                         allocate(shared.device, shared.context_bytes, "a context"));
   KILN_ASSIGN_OR_RETURN(context->stream_, create_stream(shared.device));
@@ -180,17 +182,51 @@ void CudaContext::note_loss(const Error& error) {
 
 Result<> CudaContext::run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                           std::span<const Tensor> outputs, Stream stream) {
-  if (!lost_.empty()) {
-    return Error{ErrorCode::kDevice, "the context is lost since an earlier failure (" + lost_ +
-                                         "); load the engine again, in a new process if the "
-                                         "device stays unusable"};
-  }
+  KILN_RETURN_IF_ERROR(check_lost());
   const CurrentDevice current(*shared_.device);
   const bool own = stream.handle == nullptr;
   auto ran = run_in(engine, inputs, outputs,
                     own ? stream_.get() : static_cast<CUstream>(stream.handle), own);
   if (!ran) note_loss(ran.error());
   return ran;
+}
+
+Result<> CudaContext::check_lost() const {
+  if (lost_.empty()) return Ok();
+  return Error{ErrorCode::kDevice, "the context is lost since an earlier failure (" + lost_ +
+                                       "); load the engine again, in a new process if the device "
+                                       "stays unusable"};
+}
+
+Result<> CudaContext::run_steps(size_t point, CUstream stream) {
+  const CudaProgram& program = shared_.programs[point];
+  const Spaces spaces = spaces_of(point);
+  const HostStepContext host{*shared_.device, stream, spaces, host_weights_, aligned(scratch_)};
+  return Walk(program, graphs_[point], host).run_span(0, program.steps.size());
+}
+
+Result<double> CudaContext::time_on_device(size_t point, int runs) {
+  KILN_RETURN_IF_ERROR(check_lost());
+  const Device& device = *shared_.device;
+  const DriverApi& driver = device.driver();
+  const CurrentDevice current(device);
+  const auto timed = [&]() -> Result<double> {
+    KILN_ASSIGN_OR_RETURN(const Event begin, create_event(shared_.device, true));
+    KILN_ASSIGN_OR_RETURN(const Event end, create_event(shared_.device, true));
+    KILN_RETURN_IF_ERROR(
+        device.check(driver.event_record(begin.get(), stream_.get()), "cuEventRecord"));
+    for (int i = 0; i < runs; ++i) KILN_RETURN_IF_ERROR(run_steps(point, stream_.get()));
+    KILN_RETURN_IF_ERROR(
+        device.check(driver.event_record(end.get(), stream_.get()), "cuEventRecord"));
+    KILN_RETURN_IF_ERROR(device.check(driver.event_synchronize(end.get()), "the timed runs"));
+    float milliseconds = 0;
+    KILN_RETURN_IF_ERROR(device.check(
+        driver.event_elapsed_time(&milliseconds, begin.get(), end.get()), "cuEventElapsedTime"));
+    return 1000.0 * static_cast<double>(milliseconds) / runs;
+  };
+  auto time = timed();
+  if (!time) note_loss(time.error());
+  return time;
 }
 
 Result<> CudaContext::run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
@@ -211,10 +247,7 @@ Result<> CudaContext::run_in(const LoadedEngine& engine, std::span<const Tensor>
         request.inputs[i], memory_.get() + io.inputs[i],
         row_copy(device, stream, request.choice, shape.batch, staged, shape.inputs[i])));
   }
-  const Spaces spaces = spaces_of(point);
-  const HostStepContext host{device, stream, spaces, engine.plan.weights.data(), aligned(scratch_)};
-  KILN_RETURN_IF_ERROR(
-      Walk(shared_.programs[point], graphs_[point], host).run_span(0, shape.steps.size()));
+  KILN_RETURN_IF_ERROR(run_steps(point, stream));
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     const StagedTensor* staged = staging.possible ? &staging.outputs[i] : nullptr;
     KILN_RETURN_IF_ERROR(copy_trimmed(

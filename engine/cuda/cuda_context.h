@@ -24,21 +24,27 @@ struct SharedState {
 class CudaContext : public Context {
  public:
   // Takes the memory, captures and instantiates a graph for every segment of every shape point.
-  static Result<std::unique_ptr<Context>> create(const SharedState& shared);
+  // `host_weights` are the weights' bytes on the host, for steps that run there.
+  static Result<std::unique_ptr<Context>> create(const SharedState& shared,
+                                                 const std::byte* host_weights);
 
   Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                std::span<const Tensor> outputs, Stream stream) override;
+  Result<double> time_on_device(size_t point, int runs) override;
 
  private:
   explicit CudaContext(const SharedState& shared) : shared_(shared) {}
+  Result<> run_steps(size_t point, CUstream stream);
   Result<> make_graphs();
   Result<GraphExec> capture(size_t point, const Segment& segment);
   Spaces spaces_of(size_t point);
   Result<> run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
                   std::span<const Tensor> outputs, CUstream stream, bool wait);
+  Result<> check_lost() const;
   void note_loss(const Error& error);
 
   const SharedState& shared_;
+  const std::byte* host_weights_ = nullptr;
   DeviceMemory memory_;
   OwnedStream stream_;
   Event done_;                                  // after the latest request

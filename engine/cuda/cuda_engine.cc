@@ -57,7 +57,7 @@ class CudaEngine : public TargetEngine {
   }
 
   Result<std::unique_ptr<Context>> create_context(const LoadedEngine&) const override {
-    return CudaContext::create(shared_);
+    return CudaContext::create(shared_, plan_.weights.data());
   }
   uint64_t context_bytes() const override { return shared_.context_bytes; }
   uint64_t shared_bytes() const override { return plan_.weights.size(); }

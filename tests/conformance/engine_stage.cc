@@ -26,7 +26,7 @@ BuildOptions options_for(const std::vector<Request>& requests,
                          const std::vector<std::string>& disabled_passes, const fs::path& output) {
   BuildOptions options;
   options.output = output;
-  options.target = BuildTarget::kHost;
+  options.target = BuildTarget::kAuto;  // the GPU where there is one
   options.disabled_passes = disabled_passes;
   options.quiet = true;
   std::set<std::pair<std::map<std::string, Shape>, std::map<std::string, std::vector<std::byte>>>>

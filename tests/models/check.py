@@ -1,7 +1,7 @@
 """Builds and runs engines and compares their outputs with ONNX Runtime's.
 
     python3 check.py BIN_FOLDER [--set tiny|real | --full FOLDER] [--half] [--only GLOB]
-                     [--max-batch N] [--option=ARGUMENT ...] [--json FILE]
+                     [--target TARGET] [--max-batch N] [--option=ARGUMENT ...] [--json FILE]
 
 For every model: `engine-build`, then `engine-run` on 1, 3, 5, 37 and 64 distinct rows (as many as
 --max-batch allows), each within rtol 1e-3 and atol 1e-4 of ONNX Runtime. With --half the engines
@@ -41,6 +41,7 @@ class Failure(Exception):
 @dataclasses.dataclass
 class Settings:
     programs: pathlib.Path
+    target: str
     options: list
     work: pathlib.Path
 
@@ -62,7 +63,7 @@ def run(command):
 def build(settings, model, precision):
     engine = settings.work / f"{model.name}{precision or '--fp32'}.engine"
     command = [settings.programs / "engine-build", "--onnx", model.path, "--output", engine]
-    command += ["--target", "host", "--max-batch", model.max_batch, *settings.options]
+    command += ["--target", settings.target, "--max-batch", model.max_batch, *settings.options]
     if precision:
         command.append(precision)
         if model.typical:
@@ -244,12 +245,13 @@ def main():
     parser.add_argument("--half", action="store_true", help="FP16 and BF16 instead of FP32")
     parser.add_argument("--only", default="*", help="pattern of model names")
     parser.add_argument("--max-batch", type=int, default=64, help="at most this, whatever the model")
+    parser.add_argument("--target", default="auto", help="auto, host or cuda")
     parser.add_argument("--option", action="append", default=[], help="for engine-build")
     parser.add_argument("--json", type=pathlib.Path, help="where to write the results")
     arguments = parser.parse_args()
     results = []
     with tempfile.TemporaryDirectory() as folder:
-        settings = Settings(arguments.programs, arguments.option, pathlib.Path(folder))
+        settings = Settings(arguments.programs, arguments.target, arguments.option, pathlib.Path(folder))
         models, skipped = find_models(arguments, settings.work)
         for model in models:
             if arguments.half:

@@ -1,0 +1,46 @@
+#include "builder/cuda/cuda_target.h"
+
+#include "builder/cuda/kernel_compiler.h"
+#include "builder/verify/cuda/gpu_reference.h"
+#include "engine/cuda/cublaslt_handle.h"
+#include "engine/cuda/cudnn_handle.h"
+
+namespace kiln {
+namespace {
+
+DeviceInfo describe(const CudaTools& tools) {
+  const cuda::DeviceProperties& gpu = tools.device->properties();
+  DeviceInfo info = host_device();
+  info.target = plan::Target::kCuda;
+  info.name = gpu.name;
+  info.compute_capability = gpu.compute_capability;
+  info.multiprocessors = gpu.multiprocessors;
+  info.memory_bytes = gpu.memory_bytes;
+  info.l2_bytes = gpu.l2_bytes;
+  info.driver_version = gpu.driver_version;
+  info.cuda_version = CUDA_VERSION;
+  if (const auto api = tools.cublaslt->api(); api.ok()) {
+    info.cublaslt_version = static_cast<uint32_t>((*api)->get_version());
+  }
+  if (const auto api = tools.cudnn->api(); api.ok()) {
+    info.cudnn_version = static_cast<uint32_t>((*api)->get_version());
+  }
+  return info;
+}
+
+}  // namespace
+
+Result<CudaTarget> open_cuda_target(int ordinal) {
+  CudaTarget target;
+  KILN_ASSIGN_OR_RETURN(target.tools.device,
+                        cuda::Device::open(ordinal, cuda::Libraries::system()));
+  target.tools.cublaslt = std::make_shared<cuda::CublasLtHandle>(target.tools.device);
+  target.tools.cudnn = std::make_shared<cuda::CudnnHandle>(target.tools.device);
+  target.tools.compiler =
+      std::make_shared<KernelCompiler>(target.tools.device->properties().compute_capability);
+  target.device = describe(target.tools);
+  target.accelerator = make_gpu_reference(target.tools);
+  return target;
+}
+
+}  // namespace kiln

@@ -1,0 +1,25 @@
+// What the builder's driver needs of target cuda. Needs no CUDA header; where Kiln is compiled
+// without the toolkit, builder/without_cuda stands in.
+#pragma once
+#include <memory>
+
+#include "builder/cuda/build_tools.h"
+#include "builder/tactics/tactic.h"
+#include "builder/verify/reference.h"
+
+namespace kiln {
+
+struct CudaTarget {
+  CudaTools tools;
+  DeviceInfo device;
+  // Runs what is large of the reference on the GPU, by plain kernels of its own.
+  ReferenceAccelerator accelerator;
+};
+
+// Opens GPU number `ordinal`. kUnsupported, with the reason, where there is none.
+Result<CudaTarget> open_cuda_target(int ordinal);
+
+// Best first where the clock does not decide.
+std::span<const TacticProvider> cuda_providers();
+
+}  // namespace kiln

@@ -1,0 +1,20 @@
+// Takes the place of builder/cuda where the CUDA Toolkit's headers were not found.
+#include "builder/cuda/cuda_target.h"
+
+#include "builder/tactics/cuda/lower_device.h"
+
+namespace kiln {
+
+Result<CudaTarget> open_cuda_target(int) {
+  return Error{ErrorCode::kUnsupported,
+               "this builder was compiled without target cuda; install the CUDA Toolkit and cuDNN "
+               "and compile Kiln again, or use --target host"};
+}
+
+std::span<const TacticProvider> cuda_providers() { return {}; }
+
+Result<> lower_device(const TacticQuery&, Lowered&) {
+  return Error{ErrorCode::kUnsupported, "this builder was compiled without target cuda"};
+}
+
+}  // namespace kiln
