@@ -113,8 +113,9 @@ void TileCode::section(const Section& section) {
     const Expr& e = facts_.expr(id);
     if (e.kind == Kind::kConstant || is_placed(id)) continue;
     const bool still = motions_[id] == Motion::kStill;
-    // A still value is accumulated, and a still access stored, once for each lane that reaches it.
-    const bool once = e.kind == Kind::kReduce ? lanes_.count == 1 : still;
+    // Over lanes of a reduced dim even a value that is still is accumulated once for each.
+    const bool over_lanes = e.kind == Kind::kReduce && contains(facts_.reduced, lanes_.dim);
+    const bool once = over_lanes ? lanes_.count == 1 : still;
     if (once)
       define(id, false, section);
     else if (e.kind == Kind::kLoad && motions_[id] == Motion::kPacked)
