@@ -20,7 +20,8 @@ struct CudaLaunch {
 
 // Every entry takes one pointer for each buffer of the kernel, in order, and then, if
 // workspace_bytes is not 0, one to the workspace. Buffers begin on 256-byte boundaries.
-// Launches follow each other in order. All shared memory is static.
+// Launches follow each other in order and share one workspace, which must keep its contents from
+// the first to the last. All shared memory is static.
 struct CudaSource {
   std::string text;                  // to be compiled behind device_prelude()
   std::vector<CudaLaunch> launches;  // none if the kernel has no points

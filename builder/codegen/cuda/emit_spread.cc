@@ -11,6 +11,9 @@ namespace {
 
 // Kept loads and values may take this many registers of a thread's 255.
 constexpr int64_t kMaxKept = 112;
+// Elements of a row that a thread may have in unrolled code.
+constexpr int64_t kMaxUnrolled = 128;
+constexpr uint32_t kMaxColumnGroup = 32;
 constexpr int64_t kMaxSharedBytes = 48 << 10;
 
 std::string number(int64_t value) { return std::to_string(value); }
@@ -84,7 +87,9 @@ class SpreadWriter {
     spread_.keep = s_.keep;
     spread_.batch = static_cast<uint32_t>(std::min<int64_t>(s_.unroll, spread_.chunks));
     spread_.batch = std::max(spread_.batch, 1u);
-    if (s_.keep && (row < 1 || row > 1 << 20 || kept_registers(facts_, spread_) > kMaxKept)) {
+    // Chunks are unrolled, whether they keep anything or not.
+    const bool many = spread_.chunks * s_.vector > kMaxUnrolled;
+    if (s_.keep && (row < 1 || many || kept_registers(facts_, spread_) > kMaxKept)) {
       return unsuited(s_, "a row does not fit into registers");
     }
     const bool even = row % at_once == 0 && spread_.chunks % spread_.batch == 0;
@@ -114,6 +119,7 @@ class SpreadWriter {
   }
 
   Result<> spread_columns() {
+    if (s_.group > kMaxColumnGroup) return unsuited(s_, "a column's group is up to 32 threads");
     const std::vector<uint32_t> dims = facts_.ordered(facts_.parallel);
     KILN_RETURN_IF_ERROR(choose_lanes(dims));
     spread_.looped = facts_.reduced;

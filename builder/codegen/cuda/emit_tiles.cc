@@ -15,6 +15,8 @@ using loop::Expr;
 using loop::ExprId;
 using Kind = loop::Expr::Kind;
 
+// Elements that a thread may have in unrolled code.
+constexpr int64_t kMaxUnrolled = 128;
 constexpr int64_t kMaxSharedBytes = 48 << 10;
 // A row of a tile is this many bytes longer than its elements, so that a column's lie in
 // different banks.
@@ -33,6 +35,7 @@ class TileWriter {
   Result<CudaSource> run() {
     if (facts_.reduced != 0 || facts_.levels != 1) return unsuited(s_, "the kernel reduces");
     if (s_.group < 16 || s_.group > 128) return unsuited(s_, "tiles have edges of 16 to 128");
+    if (rounds() * s_.vector > kMaxUnrolled) return unsuited(s_, "too few threads for the tile");
     KILN_RETURN_IF_ERROR(choose_dims());
     KILN_RETURN_IF_ERROR(choose_loads());
     const int64_t blocks = place_blocks();

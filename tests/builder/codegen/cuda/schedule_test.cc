@@ -89,6 +89,18 @@ TEST(CudaSchedule, WhatDoesNotSuitTheKernelIsRefusedWithTheReason) {
   EXPECT_EQ(refusal({.family = Family::kRows, .vector = 2, .group = 16, .keep = true}), "accepted");
 }
 
+// A row whose loads all rows share keeps nothing, and must not become a million lines either.
+TEST(CudaSchedule, LongRowsAreNotUnrolled) {
+  Body body;
+  const auto w = body.in("f32[1x1048576]");
+  body.out(body.reduce(ReduceFn::kSum, body.op(ir::Broadcast{{4, 1048576}}, {w}), {1}));
+  const auto kernel = lower_to_loop(body.graph);
+  ASSERT_TRUE(kernel.ok()) << kernel.error().message;
+  for (const CudaSchedule& s : cuda_schedules(*kernel, {})) EXPECT_FALSE(s.keep) << to_text(s);
+  const CudaSchedule kept{.family = Family::kRows, .threads = 128, .group = 32, .keep = true};
+  EXPECT_FALSE(emit_cuda(*kernel, kept).ok());
+}
+
 TEST(EmitCudaText, Softmax) {
   Body body;
   body.out(body.softmax(body.in("f16[8x256]"), 1));
