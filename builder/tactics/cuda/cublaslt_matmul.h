@@ -1,31 +1,27 @@
-// Matmuls by cuBLASLt: the problem of a request, and the algorithms that its heuristics propose.
+// Calls of cuBLASLt for one problem, each with another algorithm.
 #pragma once
 #include <string>
 #include <vector>
 
 #include "builder/cuda/build_tools.h"
+#include "builder/tactics/cuda/cublaslt_problem.h"
 #include "builder/tactics/lowered.h"
-#include "engine/cuda/matmul/problem.h"
 
 namespace kiln {
 
-// a b, as the operation "matmul" has it: leading axes broadcast.
-struct MatmulRequest {
-  TensorType a, b, result;
-  bool transpose_a = false, transpose_b = false;  // how they are stored
-};
-
-// The call's inputs and outputs are left to the caller: a, b and the result.
 struct MatmulChoice {
-  LibraryCall call;
-  std::string key;  // the algorithm's text: all that makes the call again
+  LibraryCall call;  // its operands are the caller's to fill in: a, b, bias, residual -> result
+  std::string key;   // says the algorithm; matmul_call() makes the call from it again
 };
 
-// kUnsupported, with the reason: types or a batch that cuBLASLt has no words for.
-Result<cuda::MatmulProblem> matmul_problem(const MatmulRequest& request, bool allow_tf32);
-
-// Best first, at most `most`. kUnsupported, with the reason, where cuBLASLt has no algorithm.
+// Best first, at most `most`. kUnsupported: cuBLASLt has none, or there is no GPU to ask.
 Result<std::vector<MatmulChoice>> cublaslt_choices(const CudaTools& tools,
-                                                   const MatmulRequest& request, size_t most);
+                                                   const cuda::MatmulProblem& problem, size_t most);
+// For a plain `matmul`; request.allow_tf32 is the tools' to say.
+Result<std::vector<MatmulChoice>> cublaslt_choices(const CudaTools& tools, MatmulRequest request,
+                                                   size_t most);
+
+// The choice of that key; needs no GPU. kUnsupported: the key is not of this provider's making.
+Result<LibraryCall> matmul_call(const cuda::MatmulProblem& problem, std::string_view key);
 
 }  // namespace kiln

@@ -50,9 +50,10 @@ class DeviceLowering {
     const Operation& operation = call.operation;
     const auto type = [&](LocalBuffer buffer) { return type_of(query_, lowered_, buffer); };
     if (operation.name == "matmul" && call.inputs.size() == 2) {
-      const MatmulRequest request{type(call.inputs[0]), type(call.inputs[1]), type(call.outputs[0]),
-                                  operation.get_int("transpose_a", 0) != 0,
-                                  operation.get_int("transpose_b", 0) != 0};
+      const ir::MatMul op{operation.get_int("transpose_a", 0) != 0,
+                          operation.get_int("transpose_b", 0) != 0};
+      const MatmulRequest request{op, type(call.inputs[0]), type(call.inputs[1]),
+                                  type(call.outputs[0])};
       KILN_ASSIGN_OR_RETURN(auto choices, cublaslt_choices(tools_, request, 1));
       return std::move(choices.front().call);
     }
