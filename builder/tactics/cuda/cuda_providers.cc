@@ -1,8 +1,9 @@
-// The CUDA target's tactic providers: cuDNN, generated kernels, and what is around a region's
+// The CUDA target's tactic providers: cuBLASLt, cuDNN, generated kernels, and what is around a region's
 // anchors grouped into generated kernels.
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
+#include "builder/tactics/cuda/cublaslt_provider.h"
 #include "builder/tactics/cuda/cudnn_provider.h"
 #include "builder/tactics/cuda/lower_device.h"
 #include "builder/tactics/decompose_attention.h"
@@ -73,6 +74,7 @@ Result<Lowered> grouped_lower(const TacticQuery& query, const Tactic& tactic) {
 }
 
 constexpr TacticProvider kCudaProviders[] = {
+    {"cublaslt", 1, false, cublaslt_candidates, cublaslt_lower},
     {"cudnn", 1, false, cudnn_candidates, cudnn_lower},
     {"generated", 1, false, generated_candidates, generated_lower},
     {"grouped", 1, false, grouped_candidates, grouped_lower},
