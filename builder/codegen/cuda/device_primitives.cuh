@@ -118,6 +118,8 @@ KILN_DEVICE void forget(unsigned (&words)[kCount]) {
 // the earlier ones may be touched before they have finished. No buffer is __restrict__: such loads
 // could be moved up across this.
 KILN_DEVICE void begin_kernel() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
   asm volatile("griddepcontrol.wait;" ::: "memory");
+#endif
 }
