@@ -193,9 +193,11 @@ class Chooser {
           rows.push_back(passes);
       }
     }
-    std::ranges::stable_sort(rows, {}, [&](const CudaSchedule& s) { return row_time(s); });
-    if (rows.size() > most) rows.resize(most);
-    for (const CudaSchedule& schedule : rows) offer(schedule);
+    std::vector<std::pair<double, size_t>> order;
+    for (const CudaSchedule& schedule : rows) order.emplace_back(row_time(schedule), order.size());
+    std::ranges::sort(order);
+    if (order.size() > most) order.resize(most);
+    for (const auto& [time, at] : order) offer(rows[at]);
   }
 
   void offer_columns() {

@@ -113,7 +113,7 @@ class LoopWriter {
   void run_loop(const std::vector<ExprId>& ids) {
     if (spread_.keep) {
       for_chunks("c", spread_.chunks, "");
-      tile_.section({ids, kept_at(ids, "c"), spread_.store_guard, false});
+      tile_.section({ids, kept_at(ids), spread_.store_guard, false});
       out_.close();
       for (const ExprId id : ids) place_kept(id);
     } else if (spread_.batch == 1) {
@@ -186,7 +186,7 @@ class LoopWriter {
     if (is_kept(id)) tile_.place(id, kept_place(id));
   }
 
-  std::map<ExprId, std::string> kept_at(const std::vector<ExprId>& ids, const std::string&) const {
+  std::map<ExprId, std::string> kept_at(const std::vector<ExprId>& ids) const {
     std::map<ExprId, std::string> places;
     for (const ExprId id : ids) {
       if (is_kept(id) && !tile_.is_placed(id)) places[id] = kept_place(id);
@@ -203,7 +203,7 @@ class LoopWriter {
     }
     if (ids.empty()) return;
     for_chunks("c", spread_.chunks, "");
-    tile_.section({ids, kept_at(ids, "c"), "", false});
+    tile_.section({ids, kept_at(ids), "", false});
     out_.close();
     for (const ExprId id : ids) place_kept(id);
   }

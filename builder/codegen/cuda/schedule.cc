@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, kFamilyCount> kFamilies = {"points", "row
 
 struct Field {
   std::string_view name;
-  uint32_t CudaSchedule::*member;
+  uint32_t CudaSchedule::* member;
 };
 constexpr std::array<Field, 4> kFields = {{{"threads", &CudaSchedule::threads},
                                            {"vector", &CudaSchedule::vector},
