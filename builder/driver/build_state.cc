@@ -100,7 +100,7 @@ Result<BuildState::Point> BuildState::make_point(const ShapePoint& shape, double
   meter_.begin("passes " + shape.name, from, from);
   point.passes.options = {.precision = options_.precision,
                           .io_fp16 = options_.io_fp16,
-                          .channels_last = device_.target == plan::Target::kCuda,
+                          .library_layouts = device_.target == plan::Target::kCuda,
                           .quality = narrow_goals_[shape.shape_set].quality,
                           .disabled = options_.disabled_passes,
                           .stop_after = options_.stop_after,

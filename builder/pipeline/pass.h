@@ -22,7 +22,7 @@ struct RegionQuality {
 struct PassOptions {
   Precision precision = Precision::kFp32;
   bool io_fp16 = false;
-  bool channels_last = false;                    // the target's narrow convolutions want N, H, W, C
+  bool library_layouts = false;                  // store values as the GPU's libraries want them
   std::map<std::string, RegionQuality> quality;  // by name of the region's node
   std::vector<std::string> disabled;             // names of passes; an unknown one is an error
   // Passes that change the graph are numbered from 1, as in the names of dumps. After that many

@@ -18,6 +18,7 @@
 #include "builder/fuse/fuse_parallel_projections.h"
 #include "builder/precision/choose_layouts.h"
 #include "builder/precision/choose_precision.h"
+#include "builder/precision/fit_attention.h"
 
 namespace kiln {
 namespace {
@@ -57,6 +58,7 @@ constexpr Pass kPipeline[] = {
     {.name = "choose-precision", .stage = kPrecision, .run = precision::choose_precision},
     // When types are known: only narrow convolutions care.
     {.name = "choose-layouts", .stage = kPrecision, .run = precision::choose_layouts},
+    {.name = "fit-attention", .stage = kPrecision, .run = precision::fit_attention},
 };
 
 }  // namespace

@@ -265,7 +265,7 @@ class Rewriter {
 }  // namespace
 
 Result<bool> choose_layouts(Graph& graph, PassContext& context) {
-  if (!context.options.channels_last) return false;
+  if (!context.options.library_layouts) return false;
   const Layouts layouts(graph);
   if (!layouts.any()) return false;
   Rewriter rewriter(graph, layouts);

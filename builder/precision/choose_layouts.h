@@ -10,7 +10,7 @@
 
 namespace kiln::precision {
 
-// Does nothing unless options.channels_last. REQUIRES: every node is a Region.
+// Does nothing unless options.library_layouts. REQUIRES: every node is a Region.
 Result<bool> choose_layouts(ir::Graph& graph, PassContext& context);
 
 }  // namespace kiln::precision

@@ -6,9 +6,11 @@
 namespace kiln {
 namespace {
 
-// Of a dense tensor, whatever the order of its axes.
-int64_t bytes_of(const CudnnTensor& tensor) {
-  return TensorType{tensor.dtype, tensor.dims}.bytes();
+// From the first element to behind the last.
+int64_t span_bytes(const CudnnTensor& tensor) {
+  int64_t last = 0;
+  for (size_t i = 0; i < tensor.dims.size(); ++i) last += (tensor.dims[i] - 1) * tensor.strides[i];
+  return TensorType{tensor.dtype, {last + 1}}.bytes();
 }
 
 }  // namespace
@@ -23,10 +25,15 @@ Result<CudnnTarget> cudnn_target(const CudaTools& tools) {
 }
 
 LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
-                       const CudnnPlan& plan, const std::vector<int64_t>& uids) {
-  std::vector<int64_t> bytes, scalar_uids;
+                       const CudnnPlan& plan, const std::vector<CudnnOperand>& operands) {
+  std::vector<int64_t> uids, offsets, bytes, scalar_uids;
   std::vector<double> scalars;
-  for (int64_t uid : uids) bytes.push_back(bytes_of(problem.tensors[static_cast<size_t>(uid)]));
+  for (const CudnnOperand& operand : operands) {
+    const CudnnTensor& tensor = problem.tensors[static_cast<size_t>(operand.number)];
+    uids.push_back(operand.number);
+    offsets.push_back(operand.offset * bits_of(tensor.dtype) / 8);
+    bytes.push_back(span_bytes(tensor));
+  }
   for (size_t i = 0; i < problem.tensors.size(); ++i) {
     if (!problem.tensors[i].by_value) continue;
     scalar_uids.push_back(static_cast<int64_t>(i));
@@ -39,6 +46,7 @@ LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
                    plan.workspace_bytes};
   call.operation.set("plan", plan.json)
       .set("uids", uids)
+      .set("offsets", offsets)
       .set("bytes", bytes)
       .set("scalar_uids", scalar_uids)
       .set("scalars", scalars)

@@ -9,9 +9,14 @@ namespace kiln {
 // The GPU that the tools hold. kUnsupported where there is none.
 Result<CudnnTarget> cudnn_target(const CudaTools& tools);
 
-// `uids` are the problem's numbers of the operands, inputs first; the buffers are left to the
-// caller.
+// A tensor of the problem and where it starts in its operand, in elements.
+struct CudnnOperand {
+  int64_t number = 0;
+  int64_t offset = 0;
+};
+
+// Operands in the order of the call's inputs, then outputs; the buffers are left to the caller.
 LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
-                       const CudnnPlan& plan, const std::vector<int64_t>& uids);
+                       const CudnnPlan& plan, const std::vector<CudnnOperand>& operands);
 
 }  // namespace kiln

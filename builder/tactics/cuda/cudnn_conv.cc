@@ -251,13 +251,13 @@ Result<std::vector<ConvChoice>> cudnn_choices(const CudaTools& tools, const Conv
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, problem_of(request));
   KILN_ASSIGN_OR_RETURN(const auto engines,
                         cudnn_engines(target, made.problem, {most, tools.allow_tf32}));
-  std::vector<int64_t> uids;
-  for (const auto& input : made.inputs) uids.push_back(input.first);
-  uids.push_back(made.output);
+  std::vector<CudnnOperand> operands;
+  for (const auto& input : made.inputs) operands.push_back({input.first});
+  operands.push_back({made.output});
   std::vector<ConvChoice> choices;
   for (const std::string& engine : engines) {
     const auto plan = make_cudnn_plan(target, made.problem, engine);
-    if (plan.ok()) choices.push_back({cudnn_call(target, made.problem, *plan, uids), engine});
+    if (plan.ok()) choices.push_back({cudnn_call(target, made.problem, *plan, operands), engine});
   }
   if (choices.empty()) return refuse("cuDNN has no engine for this convolution");
   return choices;

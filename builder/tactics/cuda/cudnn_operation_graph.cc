@@ -110,8 +110,9 @@ class Writer {
 
   Result<> write(const CudnnPointwise& o) {
     DescriptorWriter description = make(CUDNN_BACKEND_POINTWISE_DESCRIPTOR, "a pointwise function");
+    KILN_ASSIGN_OR_RETURN(const cudnnDataType_t arithmetic, data_type(o.arithmetic));
     description.choice(CUDNN_ATTR_POINTWISE_MODE, CUDNN_TYPE_POINTWISE_MODE, o.mode)
-        .choice(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, CUDNN_DATA_FLOAT);
+        .choice(CUDNN_ATTR_POINTWISE_MATH_PREC, CUDNN_TYPE_DATA_TYPE, arithmetic);
     if (o.relu_low) description.real(CUDNN_ATTR_POINTWISE_RELU_LOWER_CLIP, *o.relu_low);
     if (o.relu_high) description.real(CUDNN_ATTR_POINTWISE_RELU_UPPER_CLIP, *o.relu_high);
     if (o.axis) description.number(CUDNN_ATTR_POINTWISE_AXIS, *o.axis);

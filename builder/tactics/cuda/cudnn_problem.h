@@ -35,6 +35,7 @@ struct CudnnPointwise {
   // Of CUDNN_POINTWISE_BINARY_SELECT: x where it is true, else b.
   std::optional<int64_t> condition = std::nullopt;
   std::optional<int64_t> axis = std::nullopt;  // of CUDNN_POINTWISE_GEN_INDEX
+  DType arithmetic = DType::kF32;
 };
 
 struct CudnnMatmul {
@@ -48,7 +49,7 @@ struct CudnnReduction {
 
 using CudnnOperation = std::variant<CudnnConvolution, CudnnPointwise, CudnnMatmul, CudnnReduction>;
 
-// All arithmetic is f32.
+// Sums and products are f32.
 struct CudnnProblem {
   std::vector<CudnnTensor> tensors;
   std::vector<CudnnOperation> operations;

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "builder/cuda/build_tools.h"
+#include "builder/tactics/cuda/cudnn_attention.h"
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
 #include "builder/tactics/split_anchor.h"
@@ -15,11 +16,13 @@ using Kind = ir::Region::Kind;
 constexpr const char* kFused = "fused";
 constexpr const char* kResidualFirst = "residual-first";
 constexpr const char* kSplit = "split";
+constexpr const char* kAttention = "attention";
 
 // Engines tried for each form. Those of the second form are compiled by cuDNN, which takes up to a
 // second for each.
 constexpr size_t kEngines = 6;
 constexpr size_t kCompiledEngines = 2;
+constexpr size_t kAttentionEngines = 4;
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
@@ -84,10 +87,10 @@ class Buffers {
 Result<LibraryCall> make_call(const CudnnTarget& target, const ConvProblem& made,
                               const std::string& engine, Buffers& buffers) {
   KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(target, made.problem, engine));
-  std::vector<int64_t> uids;
-  for (const auto& input : made.inputs) uids.push_back(input.first);
-  uids.push_back(made.output);
-  LibraryCall call = cudnn_call(target, made.problem, plan, uids);
+  std::vector<CudnnOperand> operands;
+  for (const auto& input : made.inputs) operands.push_back({input.first});
+  operands.push_back({made.output});
+  LibraryCall call = cudnn_call(target, made.problem, plan, operands);
   for (const auto& input : made.inputs) call.inputs.push_back(buffers.of(input.second));
   return call;
 }
@@ -126,12 +129,49 @@ Result<Lowered> lower_fused(const CudnnTarget& target, const ir::Graph& body,
   return lowered;
 }
 
+Result<Lowered> lower_attention(const CudnnTarget& target, const ir::Graph& body,
+                                const std::string& engine) {
+  KILN_ASSIGN_OR_RETURN(const AttentionProblem made, attention_problem(body));
+  KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(target, made.problem, engine));
+  std::vector<CudnnOperand> operands;
+  for (const PlacedOperand& input : made.inputs) operands.push_back({input.number, input.offset});
+  operands.push_back({made.output});
+  LibraryCall call = cudnn_call(target, made.problem, plan, operands);
+  Lowered lowered;
+  Buffers buffers(body, lowered);
+  for (const PlacedOperand& input : made.inputs) call.inputs.push_back(buffers.of(input.value));
+  call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
+  lowered.steps.emplace_back(std::move(call));
+  return lowered;
+}
+
+std::vector<Tactic> attention_candidates(const CudnnTarget& target, const ir::Graph& body,
+                                         std::string& refusal) {
+  const auto made = attention_problem(body);
+  if (!made.ok()) {
+    refusal = made.error().message;
+    return {};
+  }
+  const auto engines = cudnn_engines(target, made->problem, {kAttentionEngines, false});
+  std::vector<Tactic> tactics;
+  if (!engines.ok()) {
+    refusal = engines.error().message;
+  } else {
+    for (const std::string& engine : *engines) {
+      tactics.push_back({kAttention + ("/" + engine)});
+    }
+    if (tactics.empty()) refusal = "cuDNN has no engine for it";
+  }
+  return tactics;
+}
+
 }  // namespace
 
 std::vector<Tactic> cudnn_candidates_for(const CudnnTarget& target, const ir::Region& region,
                                          bool allow_tf32, std::string& refusal) {
+  if (region.kind == Kind::kAttention) return attention_candidates(target, *region.body, refusal);
   if (region.kind != Kind::kConvolution) {
-    refusal = "covers convolutions only";
+    refusal = "covers convolutions and attention only";
     return {};
   }
   std::vector<Tactic> tactics;
@@ -149,6 +189,7 @@ Result<Lowered> cudnn_lower_for(const CudnnTarget& target, const ir::Region& reg
   const size_t slash = tactic.key.find('/');
   if (slash == std::string::npos) return refuse("'" + tactic.key + "' is no tactic of cuDNN");
   const std::string form = tactic.key.substr(0, slash), engine = tactic.key.substr(slash + 1);
+  if (form == kAttention) return lower_attention(target, *region.body, engine);
   if (form == kSplit) return lower_split(target, *region.body, engine);
   return lower_fused(target, *region.body, form, engine);
 }

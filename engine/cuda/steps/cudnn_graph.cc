@@ -41,19 +41,22 @@ Result<CudnnCall> decode_cudnn_call(const Operation& operation, const plan::Cudn
     return corrupt("found operation '" + operation.name + "', expected '" + kCudnnGraphOperation +
                    "'");
   }
-  CudnnCall call{operation.get_string("plan", ""),
-                 operation.get_ints("uids"),
-                 operation.get_ints("scalar_uids"),
-                 {},
-                 static_cast<uint64_t>(operation.get_int("version", 0))};
+  CudnnCall call;
+  call.plan = operation.get_string("plan", "");
+  call.uids = operation.get_ints("uids");
+  call.offsets = operation.get_ints("offsets");
+  call.scalar_uids = operation.get_ints("scalar_uids");
+  call.version = static_cast<uint64_t>(operation.get_int("version", 0));
   for (double scalar : operation.get_doubles("scalars")) {
     call.scalars.push_back(static_cast<float>(scalar));
   }
   if (call.plan.empty()) return corrupt("it has no plan");
   const auto bytes = operation.get_ints("bytes");
   const auto operands = operands_of(step);
-  if (call.uids.size() != operands.size() || bytes.size() != operands.size()) {
-    return corrupt("it has " + std::to_string(call.uids.size()) + " ids and " +
+  if (call.uids.size() != operands.size() || call.offsets.size() != operands.size() ||
+      bytes.size() != operands.size()) {
+    return corrupt("it has " + std::to_string(call.uids.size()) + " ids, " +
+                   std::to_string(call.offsets.size()) + " offsets and " +
                    std::to_string(bytes.size()) + " lengths for " +
                    std::to_string(operands.size()) + " operands");
   }
@@ -65,10 +68,13 @@ Result<CudnnCall> decode_cudnn_call(const Operation& operation, const plan::Cudn
   seen.insert(call.scalar_uids.begin(), call.scalar_uids.end());
   if (seen.size() != call.uids.size() + call.scalar_uids.size()) return corrupt("an id repeats");
   for (size_t i = 0; i < operands.size(); ++i) {
-    if (operands[i].type.bytes() == bytes[i]) continue;
-    return corrupt("operand " + std::to_string(i) + " has " +
-                   std::to_string(operands[i].type.bytes()) + " bytes, its plan takes " +
-                   std::to_string(bytes[i]));
+    const int64_t whole = operands[i].type.bytes();
+    const bool inside = call.offsets[i] >= 0 && call.offsets[i] <= whole && bytes[i] >= 0 &&
+                        bytes[i] <= whole - call.offsets[i];
+    if (inside) continue;
+    return corrupt("operand " + std::to_string(i) + " has " + std::to_string(whole) +
+                   " bytes, its plan takes " + std::to_string(bytes[i]) + " from " +
+                   std::to_string(call.offsets[i]));
   }
   return call;
 }
@@ -115,12 +121,13 @@ Result<PreparedCudnnGraph> prepare_step(const plan::CudnnGraph& step,
 
 Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUstream stream) {
   std::vector<void*> operands;
+  const auto add = [&](void* start) {
+    operands.push_back(static_cast<std::byte*>(start) + step.call.offsets[operands.size()]);
+  };
   for (const plan::Operand& operand : step.step->inputs) {
-    operands.push_back(const_cast<void*>(spaces.read(operand.buffer)));
+    add(const_cast<void*>(spaces.read(operand.buffer)));
   }
-  for (const plan::Operand& operand : step.step->outputs) {
-    operands.push_back(spaces.write(operand.buffer));
-  }
+  for (const plan::Operand& operand : step.step->outputs) add(spaces.write(operand.buffer));
   KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, step.cudnn->api());
   KILN_ASSIGN_OR_RETURN(
       const CudnnDescriptor arguments,

@@ -6,7 +6,8 @@
 //                engine, knobs, and the compiled kernel if the engine compiled one, so that loading
 //                needs no compiler
 //   uids         the plan's id of each operand, inputs first
-//   bytes        how many bytes each operand has, as uids
+//   offsets      where the plan's tensor starts in each operand, in bytes, as uids
+//   bytes        how many bytes from there it spans
 //   scalar_uids  ids of the f32 scalars that are passed by value
 //   scalars      their values
 //   version      cudnnGetVersion() of the cuDNN that wrote the plan; others cannot be trusted with
@@ -26,7 +27,7 @@ inline constexpr const char* kCudnnGraphOperation = "cudnn.graph";
 // What the operation says, checked against the step's operands.
 struct CudnnCall {
   std::string plan;
-  std::vector<int64_t> uids, scalar_uids;
+  std::vector<int64_t> uids, offsets, scalar_uids;
   std::vector<float> scalars;
   uint64_t version = 0;
 };

@@ -16,7 +16,7 @@ ir::Graph narrowed(const ir::Graph& imported, bool channels_last) {
   PassContext context;
   context.options.check_changed_flag = true;
   context.options.precision = Precision::kFp16;
-  context.options.channels_last = channels_last;
+  context.options.library_layouts = channels_last;
   const auto run = run_passes(graph, default_pipeline(), context);
   EXPECT_TRUE(run.ok()) << run.error().message;
   return graph;

@@ -19,6 +19,7 @@ struct Case {
   Operation operation = Operation{kCudnnGraphOperation, {}}
                             .set("plan", std::string("{json}"))
                             .set("uids", std::vector<int64_t>{1, 2, 7})
+                            .set("offsets", std::vector<int64_t>{0, 0, 0})
                             .set("bytes", std::vector<int64_t>{12, 6, 12})
                             .set("scalar_uids", std::vector<int64_t>{9})
                             .set("scalars", std::vector<double>{0.125})
@@ -50,11 +51,18 @@ TEST(CudnnGraph, RefusesOperationsThatDoNotFitTheStep) {
   using Ints = std::vector<int64_t>;
   EXPECT_EQ(damaged("plan", std::string()), "cuDNN graph: it has no plan");
   EXPECT_EQ(damaged("plan", int64_t{3}), "cuDNN graph: it has no plan");
-  EXPECT_EQ(damaged("uids", Ints{1, 2}), "cuDNN graph: it has 2 ids and 3 lengths for 3 operands");
+  EXPECT_EQ(damaged("uids", Ints{1, 2}),
+            "cuDNN graph: it has 2 ids, 3 offsets and 3 lengths for 3 operands");
   EXPECT_EQ(damaged("bytes", Ints{12, 6, 12, 1}),
-            "cuDNN graph: it has 3 ids and 4 lengths for 3 operands");
+            "cuDNN graph: it has 3 ids, 3 offsets and 4 lengths for 3 operands");
   EXPECT_EQ(damaged("bytes", Ints{12, 6, 24}),
-            "cuDNN graph: operand 2 has 12 bytes, its plan takes 24");
+            "cuDNN graph: operand 2 has 12 bytes, its plan takes 24 from 0");
+  EXPECT_EQ(damaged("offsets", Ints{0, 0, 2}),
+            "cuDNN graph: operand 2 has 12 bytes, its plan takes 12 from 2");
+  EXPECT_EQ(damaged("offsets", Ints{0, -2, 0}),
+            "cuDNN graph: operand 1 has 6 bytes, its plan takes 6 from -2");
+  EXPECT_EQ(damaged("offsets", Ints{INT64_MAX, 0, 0}),
+            "cuDNN graph: operand 0 has 12 bytes, its plan takes 12 from 9223372036854775807");
   EXPECT_EQ(damaged("uids", Ints{1, 1, 7}), "cuDNN graph: an id repeats");
   EXPECT_EQ(damaged("scalar_uids", Ints{7}), "cuDNN graph: an id repeats");
   EXPECT_EQ(damaged("scalars", std::vector<double>{}), "cuDNN graph: it has 1 ids for 0 scalars");

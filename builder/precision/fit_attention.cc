@@ -1,0 +1,181 @@
+#include "builder/precision/fit_attention.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+
+#include "builder/fuse/region.h"
+#include "builder/ir/match.h"
+#include "builder/tactics/strided_view.h"
+
+namespace kiln::precision {
+namespace {
+
+using ir::Graph;
+using ir::NodeId;
+using ir::Region;
+using ir::ValueId;
+using Kind = Region::Kind;
+
+const Region& region_of(const Graph& graph, NodeId id) {
+  return std::get<Region>(graph.node(id).op);
+}
+
+// The Attention node of a region of f16 or bf16; null for others.
+const ir::Node* narrow_attention(const Region& region) {
+  if (region.kind != Kind::kAttention) return nullptr;
+  const NodeId anchor = fuse::anchor_of(*region.body);
+  if (anchor == ir::kNoNode) return nullptr;
+  const ir::Node& node = region.body->node(anchor);
+  const DType dtype = region.body->type(node.inputs[0]).dtype;
+  return dtype == DType::kF16 || dtype == DType::kBF16 ? &node : nullptr;
+}
+
+bool only_moves(const Region& region) {
+  if (region.kind != Kind::kLoop || region.body->outputs().size() != 1 ||
+      region.body->inputs().size() != 1) {
+    return false;
+  }
+  const auto order = region.body->topological_order();
+  return std::all_of(order.begin(), order.end(), [&](NodeId id) {
+    const ir::Op& op = region.body->node(id).op;
+    return std::holds_alternative<ir::Slice>(op) || std::holds_alternative<ir::Reshape>(op) ||
+           std::holds_alternative<ir::Transpose>(op);
+  });
+}
+
+// Whether all operands and the result of the draft's attention lie in its inputs and its output.
+bool is_strided(const Graph& body) {
+  const NodeId anchor = fuse::anchor_of(body);
+  std::vector<NodeId> passed;
+  if (anchor == ir::kNoNode || body.outputs().size() != 1) return false;
+  const ir::Node& node = body.node(anchor);
+  for (size_t i = 0; i < 3; ++i) {
+    if (!view_of_input(body, node.inputs[i], passed).ok()) return false;
+  }
+  return view_in_output(body, node.outputs[0], passed).ok();
+}
+
+bool absorb(Graph& graph, NodeId attention, NodeId other) {
+  const std::vector<NodeId> members = {attention, other};
+  if (fuse::makes_cycle(graph, members)) return false;
+  const fuse::RegionDraft draft = fuse::draft_region(graph, members);
+  if (!is_strided(*draft.body)) return false;
+  fuse::form_region(graph, draft, Kind::kAttention, "fit-attention");
+  return true;
+}
+
+// Takes in one region of views next to an attention; false when there is none left.
+bool absorb_one(Graph& graph) {
+  for (NodeId id : graph.topological_order()) {
+    if (narrow_attention(region_of(graph, id)) == nullptr) continue;
+    for (ValueId input : graph.node(id).inputs) {
+      const NodeId producer = graph.value(input).producer;
+      if (producer == ir::kNoNode || !ir::used_once(graph, input)) continue;
+      if (only_moves(region_of(graph, producer)) && absorb(graph, id, producer)) return true;
+    }
+    const ValueId result = graph.result(id);
+    if (graph.node(id).outputs.size() != 1 || !ir::used_once(graph, result)) continue;
+    const NodeId reader = graph.value(result).uses[0].node;
+    if (only_moves(region_of(graph, reader)) && absorb(graph, id, reader)) return true;
+  }
+  return false;
+}
+
+// Makes masks additive; each once for each dtype.
+class Masks {
+ public:
+  explicit Masks(Graph& graph) : graph_(graph) {}
+
+  Result<bool> fit(NodeId id) {
+    const Region region = region_of(graph_, id);
+    const ir::Node* attention = narrow_attention(region);
+    if (attention == nullptr || attention->inputs.size() < 4) return false;
+    const Graph& body = *region.body;
+    const auto& op = std::get<ir::Attention>(attention->op);
+    const DType dtype = body.type(attention->inputs[0]).dtype;
+    const ValueId mask = attention->inputs[3];
+    const auto inputs = body.inputs();
+    const auto slot = std::find(inputs.begin(), inputs.end(), mask);
+    if (slot == inputs.end() || body.type(mask).dtype == dtype || op.masked_row_zero ||
+        body.value(mask).uses.size() != 1) {
+      return false;
+    }
+    const auto number = static_cast<size_t>(slot - inputs.begin());
+    KILN_ASSIGN_OR_RETURN(const ValueId additive, in_dtype(graph_.node(id).inputs[number], dtype));
+    return replace(id, region, number, additive);
+  }
+
+ private:
+  Result<ValueId> in_dtype(ValueId mask, DType dtype) {
+    const auto known = made_.find({mask, dtype});
+    if (known != made_.end()) return known->second;
+    const ir::Value source = graph_.value(mask);
+    auto body = std::make_shared<Graph>();
+    ValueId value = body->add_input(source.name, source.type);
+    if (source.type.dtype == DType::kBool) {
+      KILN_ASSIGN_OR_RETURN(value, emit(*body, ir::Pointwise{ScalarFn::kWhere},
+                                        {value, number(*body, 0),
+                                         number(*body, -std::numeric_limits<float>::infinity())}));
+    }
+    KILN_ASSIGN_OR_RETURN(value, emit(*body, ir::Cast{dtype, true}, {value}));
+    body->mark_output(value);
+    const TensorType type = body->type(value);
+    const NodeId id = graph_.add_typed_node(source.name + " (additive)", {},
+                                            Region{Kind::kLoop, body, {}, "fit-attention"}, {mask},
+                                            std::span(&type, 1));
+    return made_[{mask, dtype}] = graph_.result(id);
+  }
+
+  static Result<ValueId> emit(Graph& body, ir::Op op, std::vector<ValueId> inputs) {
+    KILN_ASSIGN_OR_RETURN(const NodeId id,
+                          body.add_node("mask", {}, std::move(op), std::move(inputs)));
+    return body.result(id);
+  }
+  static ValueId number(Graph& body, float value) {
+    const auto bytes = std::as_bytes(std::span(&value, 1));
+    return body.add_constant("", {DType::kF32, {}}, SharedBytes::take({bytes.begin(), bytes.end()}));
+  }
+
+  // The region with another mask.
+  Result<bool> replace(NodeId id, Region region, size_t number, ValueId mask) {
+    auto body = std::make_shared<Graph>();
+    std::vector<ValueId> arguments, inputs = graph_.node(id).inputs;
+    inputs[number] = mask;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      arguments.push_back(
+          body->add_input(region.body->value(region.body->inputs()[i]).name, graph_.type(inputs[i])));
+    }
+    for (ValueId output : ir::inline_graph(*body, *region.body, arguments)) {
+      body->mark_output(output);
+    }
+    region.body = body;
+    const ir::Node node = graph_.node(id);
+    const TensorType type = graph_.type(node.outputs[0]);
+    const NodeId copy =
+        graph_.add_typed_node(node.name, node.origins, region, inputs, std::span(&type, 1));
+    graph_.set_value_name(graph_.result(copy), graph_.value(node.outputs[0]).name);
+    graph_.replace_uses(node.outputs[0], graph_.result(copy));
+    graph_.erase(id);
+    return true;
+  }
+
+  Graph& graph_;
+  std::map<std::pair<ValueId, DType>, ValueId> made_;
+};
+
+}  // namespace
+
+Result<bool> fit_attention(Graph& graph, PassContext& context) {
+  if (!context.options.library_layouts) return false;
+  bool changed = false;
+  while (absorb_one(graph)) changed = true;
+  Masks masks(graph);
+  for (NodeId id : graph.topological_order()) {
+    KILN_ASSIGN_OR_RETURN(const bool fitted, masks.fit(id));
+    changed |= fitted;
+  }
+  return changed;
+}
+
+}  // namespace kiln::precision

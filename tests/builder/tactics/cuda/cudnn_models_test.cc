@@ -1,0 +1,58 @@
+#include "builder/precision/fit_attention.h"
+
+#include <gtest/gtest.h>
+
+#include "builder/pipeline/pass_driver.h"
+#include "builder/pipeline/pipeline.h"
+#include "builder/tactics/cuda/cudnn_attention.h"
+#include "tests/builder/imported_model.h"
+#include "tests/builder/random_tensors.h"
+
+namespace kiln {
+namespace {
+
+ir::Graph narrowed(const ir::Graph& imported, bool library_layouts) {
+  ir::Graph graph = imported;
+  PassContext context;
+  context.options.check_changed_flag = true;
+  context.options.precision = Precision::kFp16;
+  context.options.library_layouts = library_layouts;
+  const auto run = run_passes(graph, default_pipeline(), context);
+  EXPECT_TRUE(run.ok()) << run.error().message;
+  return graph;
+}
+
+class CudnnModels : public testing::TestWithParam<std::string> {};
+
+// Every layer is a problem that cuDNN has words for, its heads split and joined without a kernel.
+TEST_P(CudnnModels, EveryLayerIsOneProblemAndResultsStay) {
+  const auto imported = test::import_tiny(GetParam(), 3);
+  ASSERT_TRUE(imported.ok()) << imported.error().message;
+  const ir::Graph before = narrowed(*imported, false), after = narrowed(*imported, true);
+  int layers = 0;
+  for (ir::NodeId id : after.topological_order()) {
+    const auto& region = std::get<ir::Region>(after.node(id).op);
+    if (region.kind != ir::Region::Kind::kAttention) continue;
+    layers += 1;
+    const auto problem = attention_problem(*region.body);
+    EXPECT_TRUE(problem.ok()) << after.node(id).name << ": " << problem.error().message;
+  }
+  EXPECT_EQ(layers, test::tiny_models()[GetParam()]["attention_layers"].get<int>());
+  EXPECT_LT(after.topological_order().size(), before.topological_order().size());
+  // A mask is rounded to f16 when it was f32.
+  test::expect_same_results(before, after, test::random_inputs(before, 3), 2e-3);
+}
+
+std::vector<std::string> transformers() {
+  std::vector<std::string> names;
+  for (const std::string& name : test::tiny_model_names()) {
+    if (test::tiny_models()[name]["attention_layers"].get<int>() > 0) names.push_back(name);
+  }
+  return names;
+}
+
+INSTANTIATE_TEST_SUITE_P(Tiny, CudnnModels, testing::ValuesIn(transformers()),
+                         test::parameter_name);
+
+}  // namespace
+}  // namespace kiln
