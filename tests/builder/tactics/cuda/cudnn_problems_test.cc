@@ -1,0 +1,220 @@
+// The problems that are made of convolution and attention bodies mean what the bodies mean.
+#include <gtest/gtest.h>
+
+#include "builder/tactics/cuda/cudnn_attention.h"
+#include "builder/tactics/cuda/cudnn_conv.h"
+#include "tests/builder/random_tensors.h"
+#include "tests/builder/tactics/cuda/run_problem.h"
+
+namespace kiln {
+namespace {
+
+using ir::Graph;
+using ir::ValueId;
+
+ValueId emit(Graph& graph, ir::Op op, std::vector<ValueId> inputs) {
+  const auto node = graph.add_node("node", {}, std::move(op), std::move(inputs));
+  EXPECT_TRUE(node.ok()) << node.error().message;
+  return graph.result(*node);
+}
+
+size_t input_number(const Graph& body, ValueId value) {
+  size_t number = 0;
+  while (body.inputs()[number] != value) ++number;
+  return number;
+}
+
+// Inputs of f16 hold values of f16 in both, and sums are f32 or wider in both.
+void expect_meaning(const Graph& body, const CudnnProblem& problem,
+                    const std::vector<PlacedOperand>& operands, int64_t output, double tolerance) {
+  const auto inputs = test::random_inputs(body, 5);
+  const auto expected = run_reference(body, inputs);
+  ASSERT_TRUE(expected.ok()) << expected.error().message;
+  test::ProblemRun run(problem);
+  for (const PlacedOperand& operand : operands) {
+    auto stored = test::to_doubles(inputs[input_number(body, operand.value)]);
+    stored.erase(stored.begin(), stored.begin() + operand.offset);
+    run.set(operand.number, std::move(stored));
+  }
+  run.run();
+  const auto want = test::to_doubles((*expected)[0]);
+  const auto& got = run.data(output);
+  ASSERT_EQ(got.size(), want.size());
+  for (size_t i = 0; i < want.size(); ++i) {
+    ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << "element " << i;
+  }
+}
+
+struct ConvCase {
+  const char* name;
+  Shape x, w;
+  std::vector<int64_t> strides, dilations, pads_begin, pads_end;
+  int64_t groups = 1;
+  bool transposed = false;
+};
+
+std::vector<ConvCase> conv_cases() {
+  return {
+      {"padded", {2, 3, 5, 6}, {4, 3, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}},
+      {"strided", {1, 4, 7, 6}, {2, 4, 3, 2}, {2, 3}, {1, 1}, {1, 0}, {1, 0}},
+      {"uneven_padding", {1, 2, 5, 5}, {3, 2, 2, 2}, {1, 1}, {1, 1}, {0, 1}, {1, 0}},
+      {"dilated", {1, 2, 8, 9}, {2, 2, 3, 3}, {1, 1}, {2, 3}, {2, 1}, {2, 1}},
+      {"grouped", {2, 4, 5, 5}, {6, 2, 3, 3}, {1, 1}, {1, 1}, {1, 1}, {1, 1}, 2},
+      {"depthwise", {1, 4, 5, 5}, {4, 1, 3, 3}, {2, 2}, {1, 1}, {1, 1}, {1, 1}, 4},
+      {"line", {2, 3, 9}, {4, 3, 3}, {2}, {1}, {1}, {1}},
+      {"volume", {1, 2, 4, 5, 3}, {3, 2, 2, 3, 2}, {1, 2, 1}, {1, 1, 1}, {0, 1, 0}, {0, 1, 0}},
+      {"transposed", {1, 4, 4, 5}, {4, 3, 2, 3}, {2, 2}, {1, 1}, {0, 1}, {0, 1}, 1, true},
+      {"transposed_grouped", {2, 4, 3, 3}, {4, 2, 3, 3}, {2, 1}, {1, 1}, {1, 1}, {1, 1}, 2, true},
+  };
+}
+
+enum class Epilogue { kNone, kBias, kBiasRelu, kBiasAddRelu, kSwish, kClip };
+
+struct Layout {
+  bool last = false;
+  ValueId read(Graph& graph, const char* name, const TensorType& type) const {
+    if (!last) return graph.add_input(name, type);
+    Shape stored = type.shape;
+    std::rotate(stored.begin() + 1, stored.begin() + 2, stored.end());
+    std::vector<int64_t> perm = {0, type.rank() - 1};
+    for (int64_t axis = 1; axis + 1 < type.rank(); ++axis) perm.push_back(axis);
+    return emit(graph, ir::Transpose{perm}, {graph.add_input(name, {type.dtype, stored})});
+  }
+  ValueId store(Graph& graph, ValueId value) const {
+    if (!last) return value;
+    std::vector<int64_t> perm = {0};
+    for (int64_t axis = 2; axis < graph.type(value).rank(); ++axis) perm.push_back(axis);
+    perm.push_back(1);
+    return emit(graph, ir::Transpose{perm}, {value});
+  }
+};
+
+ValueId number(Graph& graph, float value) {
+  const auto bytes = std::as_bytes(std::span(&value, 1));
+  return graph.add_constant("", {DType::kF32, {}}, SharedBytes::take({bytes.begin(), bytes.end()}));
+}
+
+Graph conv_body(const ConvCase& one, Layout layout, Epilogue epilogue) {
+  Graph graph;
+  const auto f32 = [](Shape shape) { return TensorType{DType::kF32, std::move(shape)}; };
+  std::vector<ValueId> inputs = {layout.read(graph, "x", f32(one.x)),
+                                 layout.read(graph, "w", f32(one.w))};
+  const int64_t channels = one.transposed ? one.w[1] * one.groups : one.w[0];
+  if (epilogue != Epilogue::kNone) inputs.push_back(graph.add_input("bias", f32({channels})));
+  ir::Op op = ir::Conv{one.strides, one.dilations, one.pads_begin, one.pads_end, one.groups};
+  if (one.transposed) {
+    op = ir::ConvTranspose{
+        one.strides, one.dilations, one.pads_begin, one.pads_end, Shape(one.strides.size(), 0),
+        one.groups};
+  }
+  ValueId y = emit(graph, op, inputs);
+  const auto apply = [&](ScalarFn fn, ValueId other) {
+    y = emit(graph, ir::Pointwise{fn}, {y, other});
+  };
+  if (epilogue == Epilogue::kBiasAddRelu) {
+    apply(ScalarFn::kAdd, layout.read(graph, "residual", graph.type(y)));
+  }
+  if (epilogue == Epilogue::kBiasRelu || epilogue == Epilogue::kBiasAddRelu) {
+    apply(ScalarFn::kMax, number(graph, 0));
+  }
+  if (epilogue == Epilogue::kSwish) {
+    apply(ScalarFn::kMul, emit(graph, ir::Pointwise{ScalarFn::kSigmoid}, {y}));
+  }
+  if (epilogue == Epilogue::kClip) {
+    apply(ScalarFn::kMax, number(graph, -0.25F));
+    apply(ScalarFn::kMin, number(graph, 0.5F));
+  }
+  graph.mark_output(layout.store(graph, y));
+  return graph;
+}
+
+class ConvProblems : public testing::TestWithParam<ConvCase> {};
+
+TEST_P(ConvProblems, MeanWhatTheBodyMeans) {
+  for (const bool last : {false, true}) {
+    for (const Epilogue epilogue : {Epilogue::kNone, Epilogue::kBias, Epilogue::kBiasRelu,
+                                    Epilogue::kBiasAddRelu, Epilogue::kSwish, Epilogue::kClip}) {
+      SCOPED_TRACE(std::string(last ? "channels last" : "channels second") + ", epilogue " +
+                   std::to_string(static_cast<int>(epilogue)));
+      const Graph body = conv_body(GetParam(), {last}, epilogue);
+      const auto chain = match_epilogue_chain(body);
+      ASSERT_TRUE(chain.ok()) << chain.error().message;
+      EXPECT_EQ(chain->channels_last, last);
+      for (const auto order : {EpilogueOrder::kAsWritten, EpilogueOrder::kResidualFirst}) {
+        const auto made = fused_problem(body, *chain, order);
+        if (!made.ok() && order == EpilogueOrder::kResidualFirst) {
+          EXPECT_NE(epilogue, Epilogue::kBiasAddRelu);
+          continue;
+        }
+        ASSERT_TRUE(made.ok()) << made.error().message;
+        std::vector<PlacedOperand> operands;
+        for (const auto& [tensor, value] : made->inputs) operands.push_back({tensor, value, 0});
+        expect_meaning(body, made->problem, operands, made->output, 1e-4);
+      }
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Families, ConvProblems, testing::ValuesIn(conv_cases()),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// q, k and v in one tensor of tokens, or as they are; heads joined again behind it.
+Graph attention_body(bool packed, bool causal, int64_t groups, const Shape& mask) {
+  constexpr int64_t kBatch = 2, kHeads = 4, kTokens = 6, kDepth = 8;
+  const DType dtype = DType::kF16;
+  Graph graph;
+  std::vector<ValueId> inputs;
+  const int64_t width = kHeads * kDepth;
+  if (packed) {
+    const ValueId all = graph.add_input("qkv", {dtype, {kBatch, kTokens, 3 * width}});
+    for (int64_t i = 0; i < 3; ++i) {
+      const ValueId part =
+          emit(graph, ir::Slice{{0, 0, i * width}, {kBatch, kTokens, width}, {1, 1, 1}}, {all});
+      const ValueId heads = emit(graph, ir::Reshape{{kBatch, kTokens, kHeads, kDepth}}, {part});
+      inputs.push_back(emit(graph, ir::Transpose{{0, 2, 1, 3}}, {heads}));
+    }
+  } else {
+    inputs = {graph.add_input("q", {dtype, {kBatch, kHeads, kTokens, kDepth}}),
+              graph.add_input("k", {dtype, {kBatch, groups, kTokens, kDepth}}),
+              graph.add_input("v", {dtype, {kBatch, groups, kTokens, kDepth}})};
+  }
+  if (!mask.empty()) inputs.push_back(graph.add_input("mask", {dtype, mask}));
+  ValueId y = emit(graph, ir::Attention{0.3, causal, 0.0, false}, inputs);
+  if (packed) {
+    y = emit(graph, ir::Transpose{{0, 2, 1, 3}}, {y});
+    y = emit(graph, ir::Reshape{{kBatch, kTokens, width}}, {y});
+  }
+  graph.mark_output(y);
+  return graph;
+}
+
+TEST(AttentionProblem, MeansWhatTheBodyMeans) {
+  struct Case {
+    bool packed, causal;
+    int64_t groups;
+    Shape mask;
+  };
+  for (const Case& one :
+       {Case{false, false, 4, {}}, Case{true, false, 4, {}}, Case{true, true, 4, {}},
+        Case{false, true, 2, {}}, Case{true, false, 4, {2, 1, 6, 6}},
+        Case{true, false, 4, {2, 1, 1, 6}}, Case{false, false, 4, {6, 6}}}) {
+    const Graph body = attention_body(one.packed, one.causal, one.groups, one.mask);
+    const auto made = attention_problem(body);
+    ASSERT_TRUE(made.ok()) << made.error().message;
+    expect_meaning(body, made->problem, made->inputs, made->output, 4e-3);
+  }
+}
+
+TEST(AttentionProblem, SaysWhyARegionIsNone) {
+  Graph other;
+  other.mark_output(other.add_input("x", {DType::kF16, {2}}));
+  EXPECT_EQ(attention_problem(other).error().message, "the region is no attention");
+  Graph masked;
+  const ValueId x = masked.add_input("x", {DType::kF16, {1, 1, 2, 8}});
+  const ValueId mask = masked.add_input("mask", {DType::kBool, {1, 1, 2, 2}});
+  masked.mark_output(emit(masked, ir::Attention{1, false, 0, false}, {x, x, x, mask}));
+  EXPECT_EQ(attention_problem(masked).error().message, "the mask is of another type than q");
+}
+
+}  // namespace
+}  // namespace kiln
