@@ -4,6 +4,7 @@
 
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_plans.h"
+#include "engine/cuda/device.h"
 
 namespace kiln {
 namespace {
@@ -248,6 +249,7 @@ Result<ConvProblem> anchor_problem(const ir::Graph& body, const EpilogueChain& c
 Result<std::vector<ConvChoice>> cudnn_choices(const CudaTools& tools, const ConvRequest& request,
                                               size_t most) {
   KILN_ASSIGN_OR_RETURN(const CudnnTarget target, cudnn_target(tools));
+  const cuda::CurrentDevice current(*tools.device);
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, problem_of(request));
   KILN_ASSIGN_OR_RETURN(const auto engines,
                         cudnn_engines(target, made.problem, {most, tools.allow_tf32}));

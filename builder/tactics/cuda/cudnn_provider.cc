@@ -7,6 +7,7 @@
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
 #include "builder/tactics/split_anchor.h"
+#include "engine/cuda/device.h"
 
 namespace kiln {
 namespace {
@@ -204,12 +205,14 @@ std::vector<Tactic> cudnn_candidates(const TacticQuery& query, std::string& refu
     refusal = target.error().message;
     return {};
   }
+  const cuda::CurrentDevice current(*query.cuda->device);
   return cudnn_candidates_for(*target, query.region, query.cuda->allow_tf32, refusal);
 }
 
 Result<Lowered> cudnn_lower(const TacticQuery& query, const Tactic& tactic) {
   if (query.cuda == nullptr) return refuse("is for GPUs");
   KILN_ASSIGN_OR_RETURN(const CudnnTarget target, cudnn_target(*query.cuda));
+  const cuda::CurrentDevice current(*query.cuda->device);
   return cudnn_lower_for(target, query.region, tactic);
 }
 
