@@ -2,6 +2,7 @@
 
 #include <dlfcn.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
@@ -104,7 +105,7 @@ Result<std::vector<Bytes>> HostProgram::run(size_t item, const std::vector<Bytes
   for (size_t b = 0; b < it.kernel.buffers.size(); ++b) {
     const loop::Buffer& buffer = it.kernel.buffers[b];
     add(static_cast<size_t>(type_of(buffer).bytes()), buffer.output);
-    if (!buffer.output) std::memcpy(pointers[b], inputs[b].data(), sizes[b]);
+    if (!buffer.output) std::ranges::copy(inputs[b], static_cast<std::byte*>(pointers[b]));
   }
   if (it.source.workspace_bytes > 0) add(it.source.workspace_bytes, true);
   const auto find = [&](const std::string& name) { return dlsym(library_.get(), name.c_str()); };
