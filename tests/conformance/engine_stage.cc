@@ -6,26 +6,19 @@
 
 #include "builder/builder.h"
 #include "engine/engine.h"
+#include "formats/report/report.h"
 
 namespace kiln::conformance {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Removes the engine file whatever happens.
-struct ScratchFile {
-  fs::path path;
-  ~ScratchFile() {
-    std::error_code ignored;
-    fs::remove(path, ignored);
-  }
-};
-
 // Requests of equal shapes and fixed values share one shape set.
 BuildOptions options_for(const std::vector<Request>& requests,
-                         const std::vector<std::string>& disabled_passes, const fs::path& output) {
+                         const std::vector<std::string>& disabled_passes, const fs::path& scratch) {
   BuildOptions options;
-  options.output = output;
+  options.output = scratch / "case.engine";
+  options.timing_cache = scratch / "timings.json";
   options.target = BuildTarget::kAuto;  // the GPU where there is one
   options.disabled_passes = disabled_passes;
   options.quiet = true;
@@ -68,23 +61,46 @@ Result<std::vector<HostTensor>> infer(const Engine& engine, const onnx::Model& m
   return results;
 }
 
+Result<std::set<std::string>> changing_passes(const std::string& report_json) {
+  KILN_ASSIGN_OR_RETURN(const report::Report report, report::from_json(report_json));
+  std::set<std::string> names;
+  for (const report::Point& point : report.points) {
+    for (const report::PassRun& pass : point.passes) {
+      if (pass.changed) names.insert(pass.name);
+    }
+  }
+  return names;
+}
+
 }  // namespace
 
-Result<std::vector<std::vector<HostTensor>>> run_engine(
-    const fs::path& path, const onnx::Model& model, const std::vector<Request>& requests,
-    const std::vector<std::string>& disabled_passes) {
-  const ScratchFile file{fs::temp_directory_path() /
-                         ("kiln-conformance-" + std::to_string(getpid()) + ".engine")};
-  KILN_RETURN_IF_ERROR(build(path, options_for(requests, disabled_passes, file.path)));
+ScratchFolder::ScratchFolder()
+    : path(fs::temp_directory_path() / ("kiln-conformance-" + std::to_string(getpid()))) {
+  std::error_code ignored;
+  fs::create_directory(path, ignored);
+}
+
+ScratchFolder::~ScratchFolder() {
+  std::error_code ignored;
+  fs::remove_all(path, ignored);
+}
+
+Result<EngineRun> run_engine(const fs::path& path, const onnx::Model& model,
+                             const std::vector<Request>& requests,
+                             const std::vector<std::string>& disabled_passes,
+                             const ScratchFolder& scratch) {
+  KILN_ASSIGN_OR_RETURN(const BuildResult built,
+                        build(path, options_for(requests, disabled_passes, scratch.path)));
   LoadOptions load;
   load.host_kernels = host_kernels();
-  KILN_ASSIGN_OR_RETURN(const Engine engine, Engine::load(file.path, load));
-  std::vector<std::vector<HostTensor>> results;
+  KILN_ASSIGN_OR_RETURN(const Engine engine, Engine::load(built.engine, load));
+  EngineRun run;
+  KILN_ASSIGN_OR_RETURN(run.passes, changing_passes(built.report_json));
   for (const Request& request : requests) {
     KILN_ASSIGN_OR_RETURN(auto outputs, infer(engine, model, request));
-    results.push_back(std::move(outputs));
+    run.outputs.push_back(std::move(outputs));
   }
-  return results;
+  return run;
 }
 
 }  // namespace kiln::conformance

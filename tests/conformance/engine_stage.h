@@ -2,6 +2,7 @@
 #pragma once
 #include <filesystem>
 #include <map>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -17,9 +18,25 @@ struct Request {
   std::map<std::string, HostTensor> inputs;
 };
 
-// The outputs of each request, in the model's order.
-Result<std::vector<std::vector<HostTensor>>> run_engine(
-    const std::filesystem::path& path, const onnx::Model& model,
-    const std::vector<Request>& requests, const std::vector<std::string>& disabled_passes);
+struct EngineRun {
+  std::vector<std::vector<HostTensor>> outputs;  // of each request, in the model's order
+  std::set<std::string> passes;                  // that changed the graph of some request
+};
+
+// This process's own, removed with what it holds.
+struct ScratchFolder {
+  ScratchFolder();
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+  ~ScratchFolder();
+
+  std::filesystem::path path;
+};
+
+// Runs that share a folder share the timings of equal regions.
+Result<EngineRun> run_engine(const std::filesystem::path& path, const onnx::Model& model,
+                             const std::vector<Request>& requests,
+                             const std::vector<std::string>& disabled_passes,
+                             const ScratchFolder& scratch);
 
 }  // namespace kiln::conformance

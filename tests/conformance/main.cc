@@ -19,7 +19,7 @@ struct Settings {
   std::string stage = "engine", filter, json, known_refusals;
   double limit_seconds = 60;
   double error_seconds = 0, error_megabytes = 0;  // 0: no limit
-  bool verbose = false;
+  bool each_pass = false, verbose = false;
 };
 
 struct Row {
@@ -46,6 +46,7 @@ Outcome run_folder(const std::filesystem::path& path, const Settings& settings) 
   RunOptions options;
   options.stage = settings.stage == "import" ? Stage::kImport : Stage::kEngine;
   options.disabled_passes = settings.disabled_passes;
+  options.each_pass = settings.each_pass;
   Outcome outcome =
       run_isolated([&] { return run_case(*folder, options); }, settings.limit_seconds);
   apply_error_limits(*folder, settings, outcome);
@@ -124,6 +125,7 @@ void add_options(CLI::App& app, Settings& s) {
   app.add_option("--error-seconds", s.error_seconds, "time for one expected error");
   app.add_option("--error-megabytes", s.error_megabytes, "peak memory for one expected error");
   app.add_option("--disable-pass", s.disabled_passes, "passes to leave out");
+  app.add_flag("--each-pass", s.each_pass, "again with each pass off in turn, and with none");
   app.add_flag("--verbose", s.verbose, "list the cases that passed, too");
 }
 

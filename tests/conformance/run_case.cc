@@ -4,6 +4,7 @@
 
 #include "builder/import/onnx/import.h"
 #include "builder/import/onnx/shape_points.h"
+#include "builder/pipeline/pipeline.h"
 #include "builder/verify/reference.h"
 #include "formats/onnx/read_model.h"
 #include "tests/conformance/compare.h"
@@ -11,6 +12,8 @@
 
 namespace kiln::conformance {
 namespace {
+
+namespace fs = std::filesystem;
 
 // How often more inputs may turn out to decide shapes.
 constexpr int kMaxFixingRounds = 8;
@@ -112,6 +115,26 @@ Result<std::vector<HostTensor>> import_and_run(const onnx::Model& model, const S
   return run_reference(imported.graph, arguments);
 }
 
+// What is fed, by data set, and what is expected.
+struct CaseData {
+  std::vector<Request> requests;
+  std::vector<DataSet> data_sets;
+};
+
+Result<CaseData> read_data(const CaseFolder& folder, const onnx::Model& model) {
+  CaseData result;
+  for (const auto& path : folder.data_sets) {
+    KILN_ASSIGN_OR_RETURN(DataSet data, read_data_set(path));
+    KILN_ASSIGN_OR_RETURN(auto inputs, fed_inputs(model, data));
+    const std::string name = "d" + std::to_string(result.requests.size());
+    KILN_ASSIGN_OR_RETURN(ShapePoint point, point_for(model, name, inputs));
+    result.requests.push_back({std::move(point), std::move(inputs)});
+    result.data_sets.push_back(std::move(data));
+  }
+  return result;
+}
+
+// The first difference in words, or nothing.
 std::string compare_outputs(const CaseFolder& folder, const onnx::Model& model,
                             const std::vector<HostTensor>& found, const DataSet& data) {
   const auto& outputs = model.graph.outputs;
@@ -128,6 +151,52 @@ std::string compare_outputs(const CaseFolder& folder, const onnx::Model& model,
   return "";
 }
 
+Result<std::string> import_stage(const CaseFolder& folder, const onnx::Model& model,
+                                 const CaseData& data) {
+  for (size_t i = 0; i < data.requests.size(); ++i) {
+    const Request& request = data.requests[i];
+    KILN_ASSIGN_OR_RETURN(const auto found, import_and_run(model, request.point, request.inputs));
+    std::string text = compare_outputs(folder, model, found, data.data_sets[i]);
+    if (!text.empty()) return text;
+  }
+  return std::string();
+}
+
+std::vector<std::string> optional_passes() {
+  std::vector<std::string> names;
+  for (const Pass& pass : default_pipeline()) {
+    if (!pass.required) names.emplace_back(pass.name);
+  }
+  return names;
+}
+
+// With the wanted passes off; with `each_pass` also without each pass that did something in turn,
+// and without all of them. A pass that did nothing leaves the same engine when it is off.
+Result<std::string> engine_stage(const CaseFolder& folder, const onnx::Model& model,
+                                 const CaseData& data, const RunOptions& options) {
+  const ScratchFolder scratch;
+  std::vector<std::vector<std::string>> settings = {options.disabled_passes};
+  for (size_t i = 0; i < settings.size(); ++i) {
+    const std::vector<std::string> disabled = settings[i];
+    std::string label;
+    for (const std::string& pass : disabled) label += (label.empty() ? "without " : ", ") + pass;
+    auto run = run_engine(folder.folder / "model.onnx", model, data.requests, disabled, scratch);
+    if (!run.ok()) {
+      return label.empty() ? std::move(run).error() : std::move(run).error().context(label);
+    }
+    for (size_t k = 0; k < data.requests.size(); ++k) {
+      const std::string text = compare_outputs(folder, model, run->outputs[k], data.data_sets[k]);
+      if (!text.empty()) return label.empty() ? text : label + ": " + text;
+    }
+    if (!options.each_pass || i > 0) continue;
+    for (const std::string& pass : optional_passes()) {
+      if (run->passes.contains(pass)) settings.push_back({pass});
+    }
+    if (!run->passes.empty()) settings.push_back(optional_passes());
+  }
+  return std::string();
+}
+
 // A case without data can only show an error, or that the model builds.
 Outcome build_only(const CaseFolder& folder, const onnx::Model& model) {
   auto points = onnx_import::plan_shape_points(model, {});
@@ -142,42 +211,20 @@ Outcome build_only(const CaseFolder& folder, const onnx::Model& model) {
 }  // namespace
 
 Outcome run_case(const CaseFolder& folder, const RunOptions& options) {
-  const auto model = onnx::read_model(folder.folder / "model.onnx");
+  const fs::path file = folder.folder / "model.onnx";
+  const auto model = onnx::read_model(file);
   if (!model.ok()) return judge_error(folder, model.error());
   if (const std::string other = other_than_tensor(*model); !other.empty()) {
     return judge_error(folder, {ErrorCode::kUnsupported, other});
   }
-  std::vector<Request> requests;
-  std::vector<DataSet> data_sets;
-  for (const auto& path : folder.data_sets) {
-    auto data = read_data_set(path);
-    if (!data.ok()) return judge_error(folder, data.error());
-    auto inputs = fed_inputs(*model, *data);
-    if (!inputs.ok()) return judge_error(folder, inputs.error());
-    const std::string name = "d" + std::to_string(requests.size());
-    auto point = point_for(*model, name, *inputs);
-    if (!point.ok()) return judge_error(folder, point.error());
-    requests.push_back({*std::move(point), *std::move(inputs)});
-    data_sets.push_back(*std::move(data));
-  }
-  if (requests.empty()) return build_only(folder, *model);
-  if (options.stage == Stage::kImport) {
-    for (size_t i = 0; i < requests.size(); ++i) {
-      auto found = import_and_run(*model, requests[i].point, requests[i].inputs);
-      if (!found.ok()) return judge_error(folder, found.error());
-      const std::string text = compare_outputs(folder, *model, *found, data_sets[i]);
-      if (!text.empty()) return {Status::kFailed, text};
-    }
-  } else {
-    auto found =
-        run_engine(folder.folder / "model.onnx", *model, requests, options.disabled_passes);
-    if (!found.ok()) return judge_error(folder, found.error());
-    for (size_t i = 0; i < requests.size(); ++i) {
-      const std::string text = compare_outputs(folder, *model, (*found)[i], data_sets[i]);
-      if (!text.empty()) return {Status::kFailed, text};
-    }
-  }
-  return no_error(folder);
+  if (folder.data_sets.empty()) return build_only(folder, *model);
+  const auto data = read_data(folder, *model);
+  if (!data.ok()) return judge_error(folder, data.error());
+  const auto difference = options.stage == Stage::kImport
+                              ? import_stage(folder, *model, *data)
+                              : engine_stage(folder, *model, *data, options);
+  if (!difference.ok()) return judge_error(folder, difference.error());
+  return difference->empty() ? no_error(folder) : Outcome{Status::kFailed, *difference};
 }
 
 }  // namespace kiln::conformance

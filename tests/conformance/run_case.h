@@ -15,6 +15,7 @@ enum class Stage : uint8_t {
 struct RunOptions {
   Stage stage = Stage::kEngine;
   std::vector<std::string> disabled_passes;
+  bool each_pass = false;  // engine stage: also with each pass off in turn, and with none
 };
 
 // Refused: an error of the kind "unsupported" where an answer was expected.
