@@ -1,8 +1,8 @@
 #include "builder/tactics/decompose_attention.h"
 
-#include <cstring>
 #include <limits>
-#include <map>
+
+#include "builder/tactics/spell_out/formula.h"
 
 namespace kiln {
 namespace {
@@ -10,68 +10,26 @@ namespace {
 using ir::Graph;
 using ir::ValueId;
 
-// Appends nodes and remembers the first failure, so that the formula reads as one.
-class Formula {
- public:
-  explicit Formula(Graph& graph, const ir::Node& node) : graph_(graph), node_(node) {}
-
-  ValueId emit(ir::Op op, std::vector<ValueId> inputs) {
-    if (error_) return inputs.front();
-    auto made = graph_.add_node(node_.name, node_.origins, std::move(op), std::move(inputs));
-    if (made.ok()) return graph_.result(*made);
-    error_ = std::move(made).error();
-    return graph_.inputs().front();
-  }
-  ValueId apply(ScalarFn fn, std::vector<ValueId> inputs) {
-    return emit(ir::Pointwise{fn}, std::move(inputs));
-  }
-  ValueId scalar(float value) {
-    std::vector<std::byte> bytes(sizeof value);
-    std::memcpy(bytes.data(), &value, sizeof value);
-    return graph_.add_constant("", {DType::kF32, {}}, SharedBytes::take(std::move(bytes)));
-  }
-  ValueId to_f32(ValueId x) {
-    return graph_.type(x).dtype == DType::kF32 ? x : emit(ir::Cast{DType::kF32}, {x});
-  }
-  // [S, T] bool, true where t <= s.
-  ValueId causal_mask(int64_t rows, int64_t columns) {
-    std::vector<std::byte> bytes(static_cast<size_t>(rows * columns));
-    for (int64_t s = 0; s < rows; ++s) {
-      for (int64_t t = 0; t < columns; ++t) {
-        bytes[static_cast<size_t>(s * columns + t)] = std::byte{t <= s};
-      }
-    }
-    return graph_.add_constant("causal", {DType::kBool, {rows, columns}},
-                               SharedBytes::take(std::move(bytes)));
-  }
-  const TensorType& type(ValueId x) const { return graph_.type(x); }
-  const std::optional<Error>& error() const { return error_; }
-
- private:
-  Graph& graph_;
-  const ir::Node& node_;
-  std::optional<Error> error_;
-};
-
 ValueId masked_scores(Formula& f, const ir::Attention& op, ValueId scores, const ValueId* mask) {
   const Shape shape = f.type(scores).shape;
   // With -inf a fully masked row can be told by its maximum; else its scores must stay equal.
   const float lowest = op.masked_row_zero ? -std::numeric_limits<float>::infinity()
                                           : std::numeric_limits<float>::lowest();
-  scores = f.apply(ScalarFn::kMul, {f.to_f32(scores), f.scalar(static_cast<float>(op.scale))});
+  scores = f.apply(ScalarFn::kMul, {f.cast(scores, DType::kF32), f.number(DType::kF32, op.scale)});
   if (op.softcap != 0) {
-    const ValueId cap = f.scalar(static_cast<float>(op.softcap));
+    const ValueId cap = f.number(DType::kF32, op.softcap);
     const ValueId bent = f.apply(ScalarFn::kTanh, {f.apply(ScalarFn::kDiv, {scores, cap})});
     scores = f.apply(ScalarFn::kMul, {bent, cap});
   }
   if (mask && f.type(*mask).dtype == DType::kBool) {
-    scores = f.apply(ScalarFn::kWhere, {*mask, scores, f.scalar(lowest)});
+    scores = f.apply(ScalarFn::kWhere, {*mask, scores, f.number(DType::kF32, lowest)});
   } else if (mask) {
-    scores = f.apply(ScalarFn::kAdd, {scores, f.to_f32(*mask)});
+    scores = f.apply(ScalarFn::kAdd, {scores, f.cast(*mask, DType::kF32)});
   }
   if (op.causal) {
-    const ValueId allowed = f.causal_mask(shape[2], shape[3]);
-    scores = f.apply(ScalarFn::kWhere, {allowed, scores, f.scalar(lowest)});
+    const ValueId allowed =
+        f.apply(ScalarFn::kGreaterEqual, {f.iota(2, 0, shape[2]), f.iota(2, 1, shape[3])});
+    scores = f.apply(ScalarFn::kWhere, {allowed, scores, f.number(DType::kF32, lowest)});
   }
   return scores;
 }
@@ -96,46 +54,21 @@ ValueId spell_out(Formula& f, const ir::Attention& op, const std::vector<ValueId
   const ValueId sum = f.emit(ir::Reduce{ReduceFn::kSum, {3}, true}, {weights});
   ValueId probabilities = f.apply(ScalarFn::kDiv, {weights, sum});
   if (op.masked_row_zero) {
-    const ValueId low = f.scalar(-std::numeric_limits<float>::infinity());
+    const ValueId low = f.number(DType::kF32, -std::numeric_limits<double>::infinity());
     const ValueId empty = f.apply(ScalarFn::kEqual, {most, low});
-    probabilities = f.apply(ScalarFn::kWhere, {empty, f.scalar(0), probabilities});
+    probabilities = f.apply(ScalarFn::kWhere, {empty, f.number(DType::kF32, 0), probabilities});
   }
-  if (dtype != DType::kF32) probabilities = f.emit(ir::Cast{dtype}, {probabilities});
-  return f.emit(ir::MatMul{}, {probabilities, v});
+  return f.emit(ir::MatMul{}, {f.cast(probabilities, dtype), v});
 }
 
 }  // namespace
 
 Result<Graph> decompose_attention(const Graph& body) {
-  Graph result;
-  std::map<ValueId, ValueId> map;
-  const auto mapped = [&](ValueId id) {
-    if (const auto found = map.find(id); found != map.end()) return found->second;
-    const ir::Value& value = body.value(id);
-    return map[id] = result.add_constant(value.name, value.type, *value.constant);
-  };
-  for (ValueId id : body.inputs()) {
-    map[id] = result.add_input(body.value(id).name, body.type(id));
-  }
-  for (ir::NodeId id : body.topological_order()) {
-    const ir::Node& node = body.node(id);
-    std::vector<ValueId> inputs;
-    for (ValueId input : node.inputs) inputs.push_back(mapped(input));
+  return write_formulas(body, [](Formula& formula, const ir::Node& node, const auto& inputs) {
     const auto* attention = std::get_if<ir::Attention>(&node.op);
-    if (attention) {
-      Formula formula(result, node);
-      map[node.outputs[0]] = spell_out(formula, *attention, inputs);
-      if (formula.error()) return *formula.error();
-      continue;
-    }
-    KILN_ASSIGN_OR_RETURN(const ir::NodeId copy,
-                          result.add_node(node.name, node.origins, node.op, std::move(inputs)));
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      map[node.outputs[i]] = result.node(copy).outputs[i];
-    }
-  }
-  for (ValueId id : body.outputs()) result.mark_output(mapped(id));
-  return result;
+    if (!attention) return std::vector<ValueId>();
+    return std::vector<ValueId>{spell_out(formula, *attention, inputs)};
+  });
 }
 
 }  // namespace kiln

@@ -1,5 +1,5 @@
-// The CUDA target's tactic providers: cuBLASLt, cuDNN, generated kernels, and what is around a region's
-// anchors grouped into generated kernels.
+// The CUDA target's tactic providers: cuBLASLt, cuDNN, generated kernels, and what is around a
+// region's anchors grouped into generated kernels.
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
@@ -8,6 +8,7 @@
 #include "builder/tactics/cuda/lower_device.h"
 #include "builder/tactics/decompose_attention.h"
 #include "builder/tactics/lower_grouped.h"
+#include "builder/tactics/spell_out/spell_out.h"
 
 namespace kiln {
 namespace {
@@ -62,13 +63,21 @@ Result<Lowered> generated_lower(const TacticQuery& query, const Tactic& tactic) 
   return lowered;
 }
 
+// "grouped" is right for every region, but runs on the host what has no other form.
 std::vector<Tactic> grouped_candidates(const TacticQuery& query, std::string&) {
   if (query.region.kind == Kind::kAttention) return {{"decomposed"}};
+  const bool opaque = query.region.kind == Kind::kOpaque;
+  if (opaque && spell_out_operations(*query.region.body).ok())
+    return {{"spelled out"}, {"grouped"}};
   return {{"grouped"}};
 }
 
 Result<Lowered> grouped_lower(const TacticQuery& query, const Tactic& tactic) {
-  if (tactic.key != "decomposed") return lower_grouped(*query.region.body);
+  if (tactic.key == "grouped") return lower_grouped(*query.region.body);
+  if (tactic.key == "spelled out") {
+    KILN_ASSIGN_OR_RETURN(const ir::Graph body, spell_out_operations(*query.region.body));
+    return lower_grouped(body);
+  }
   KILN_ASSIGN_OR_RETURN(const ir::Graph body, decompose_attention(*query.region.body));
   return lower_grouped(body);
 }
