@@ -30,6 +30,7 @@ import model_set
 RTOL, ATOL, COSINE = 1e-3, 1e-4, 0.999
 BATCHES = (1, 3, 5, 37, 64)
 HALF_MAX_BATCH = 4  # rounding does not depend on the bucket, which FP32 engines are tried in
+ARENA = 1.02  # of the most bytes alive at any one step
 NOISE = 4  # times ONNX Runtime's own, for networks that amplify rounding
 TIMEOUT_S = 1800
 
@@ -47,7 +48,7 @@ class Settings:
 
 
 def run(command):
-    """Runs a program; raises Failure with the last line of its complaint."""
+    """Runs a program, returns what it prints; raises Failure with the last line of its complaint."""
     try:
         result = subprocess.run(
             [str(word) for word in command], capture_output=True, text=True, timeout=TIMEOUT_S
@@ -58,6 +59,7 @@ def run(command):
         lines = (result.stderr.strip() or result.stdout.strip() or "no message").splitlines()
         reason = " / ".join(lines[-4:])
         raise Failure(f"{command[0].name}: exit code {result.returncode}: {reason}")
+    return result.stdout
 
 
 def build(settings, model, precision):
@@ -73,7 +75,19 @@ def build(settings, model, precision):
     if model.shapes():
         command += ["--shapes", model.shapes()]
     run(command)
+    require_tight_arena(settings, engine)
     return engine
+
+
+def require_tight_arena(settings, engine):
+    text = run([settings.programs / "engine-inspect", engine, "--json"])
+    for point in json.loads(text)["points"]:
+        arena, bound = point["arena_bytes"], point["arena_lower_bound_bytes"]
+        if arena > ARENA * bound:
+            raise Failure(
+                f"shape point '{point['name']}': an arena of {arena} bytes, at most {ARENA} times "
+                f"the lower bound of {bound} expected"
+            )
 
 
 def infer(settings, engine, inputs):
