@@ -20,6 +20,7 @@ struct BenchmarkOptions {
 // host target has latencies alone.
 struct Measurements {
   std::vector<double> latency_ms;  // one infer() call, from call to return
+  // The GPU's time for the steps alone, measured after the queries, one run at a time.
   std::vector<double> device_ms, host_to_device_ms, device_to_host_ms;
   double wall_s = 0;  // from the first query's begin to the last one's end
   int64_t warmup_queries = 0;

@@ -90,7 +90,8 @@ Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
   ir::ValueId source = value;
   while (body.value(source).producer != ir::kNoNode) {
     path.push_back(body.value(source).producer);
-    if (body.node(path.back()).inputs.empty()) return refuse("an operand is computed in the region");
+    if (body.node(path.back()).inputs.empty())
+      return refuse("an operand is computed in the region");
     source = body.node(path.back()).inputs[0];
   }
   StridedView view = whole(body, source);

@@ -9,9 +9,9 @@
 namespace kiln {
 
 struct StridedView {
-  ir::ValueId source;     // an input or constant of the body, or its output
-  Shape dims, strides;    // in elements
-  int64_t offset = 0;     // of element 0, in elements
+  ir::ValueId source;   // an input or constant of the body, or its output
+  Shape dims, strides;  // in elements
+  int64_t offset = 0;   // of element 0, in elements
 };
 
 // What strides a view takes when it is reshaped without a copy; nullopt if it cannot be.

@@ -22,7 +22,8 @@ Result<> check_attention(const ir::Graph& body, const ir::Node& node, const ir::
   if (op.softcap != 0) return refuse("cuDNN's attention has no soft cap");
   if (node.inputs.size() < 4) return Ok();
   // Anything else is refused or, as bool, crashes the library.
-  if (body.type(node.inputs[3]).dtype != q.dtype) return refuse("the mask is of another type than q");
+  if (body.type(node.inputs[3]).dtype != q.dtype)
+    return refuse("the mask is of another type than q");
   if (op.masked_row_zero) return refuse("cuDNN's attention has no zeros for masked rows");
   return Ok();
 }
@@ -51,8 +52,7 @@ class Writer {
     if (op.causal) scores = mask_above_diagonal(scores);
     const int64_t weights = softmax(scores);
     KILN_ASSIGN_OR_RETURN(const int64_t v, operand(2, passed));
-    KILN_ASSIGN_OR_RETURN(const StridedView out,
-                          view_in_output(body_, node_.outputs[0], passed));
+    KILN_ASSIGN_OR_RETURN(const StridedView out, view_in_output(body_, node_.outputs[0], passed));
     made_.output = problem().add({body_.type(node_.outputs[0]).dtype, out.dims, out.strides});
     problem().operations.emplace_back(CudnnMatmul{weights, v, made_.output});
     const std::set<ir::NodeId> seen(passed.begin(), passed.end());
@@ -75,7 +75,8 @@ class Writer {
       std::swap(view.strides[2], view.strides[3]);
     }
     while (view.dims.size() < 4) {  // a mask that broadcasts
-      view.strides.insert(view.strides.begin(), view.dims.empty() ? 1 : view.strides[0] * view.dims[0]);
+      view.strides.insert(view.strides.begin(),
+                          view.dims.empty() ? 1 : view.strides[0] * view.dims[0]);
       view.dims.insert(view.dims.begin(), 1);
     }
     const int64_t tensor = problem().add({dtype, view.dims, view.strides});
@@ -147,8 +148,7 @@ class Writer {
     // Nothing reads this, the log of the sum of powers, but the engines' pattern has it.
     const int64_t log = pointwise(CUDNN_POINTWISE_LOG, sums, std::nullopt, rows_);
     pointwise(CUDNN_POINTWISE_ADD, most, log, rows_);
-    return pointwise(CUDNN_POINTWISE_DIV, powers, sums, scores_,
-                     body_.type(node_.inputs[0]).dtype);
+    return pointwise(CUDNN_POINTWISE_DIV, powers, sums, scores_, body_.type(node_.inputs[0]).dtype);
   }
 
   const ir::Graph& body_;

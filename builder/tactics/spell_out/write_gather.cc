@@ -40,9 +40,8 @@ Values write_gather_elements(Formula& f, const Operation& op, const Values& in,
   const auto strides = strides_of(type.shape);
   ValueId place = f.number(DType::kI64, 0);
   for (size_t a = 0; a < type.shape.size(); ++a) {
-    const ValueId index = a == axis
-                              ? wrapped(f, f.cast(in[1], DType::kI64), type.shape[axis])
-                              : f.iota(type.shape.size(), a, out.shape[a]);
+    const ValueId index = a == axis ? wrapped(f, f.cast(in[1], DType::kI64), type.shape[axis])
+                                    : f.iota(type.shape.size(), a, out.shape[a]);
     place = plus(f, place, index, strides[a]);
   }
   return {f.emit(ir::Gather{0}, {f.reshape(in[0], {type.elements()}), place})};

@@ -23,8 +23,13 @@ struct Window {
 };
 
 Window window_of(const Operation& op, const Shape& in, const Shape& out) {
-  Window w{op.get_ints("kernel_shape"), op.get_ints("strides"), op.get_ints("dilations"), {}, {},
-           Shape(in.begin() + 2, in.end()), Shape(out.begin() + 2, out.end())};
+  Window w{op.get_ints("kernel_shape"),
+           op.get_ints("strides"),
+           op.get_ints("dilations"),
+           {},
+           {},
+           Shape(in.begin() + 2, in.end()),
+           Shape(out.begin() + 2, out.end())};
   const auto pads = op.get_ints("pads");
   w.before.assign(pads.begin(), pads.begin() + static_cast<int64_t>(w.rank()));
   w.after.assign(pads.begin() + static_cast<int64_t>(w.rank()), pads.end());
@@ -115,7 +120,8 @@ Values write_pool(Formula& f, const Operation& op, const Values& in, const Tenso
   const Window w = window_of(op, type.shape, out.shape);
   const bool is_max = op.name == "max_pool";
   const bool negative = std::any_of(w.before.begin(), w.before.end(), [](auto p) { return p < 0; });
-  if (negative || op.get_int("with_indices", 0) != 0) f.refuse("pooling with positions or cropping");
+  if (negative || op.get_int("with_indices", 0) != 0)
+    f.refuse("pooling with positions or cropping");
   if (f.error()) return {};
   if (is_global(w) && is_max) return {reduced(f, in[0], w, ReduceFn::kMax)};
   if (!is_global(w) && w.cells() > kMostCells) {
@@ -123,7 +129,7 @@ Values write_pool(Formula& f, const Operation& op, const Values& in, const Tenso
     return {};
   }
   if (is_max) {
-    const double low = is_float(type.dtype) ? -std::numeric_limits<double>::infinity()
+    const double low = is_float(type.dtype)       ? -std::numeric_limits<double>::infinity()
                        : type.dtype == DType::kI8 ? -128
                                                   : 0;
     if (!is_float(type.dtype) && bits_of(type.dtype) > 8) f.refuse("pooling of wide integers");
@@ -131,9 +137,8 @@ Values write_pool(Formula& f, const Operation& op, const Values& in, const Tenso
   }
   const DType wide = bits_of(type.dtype) < 32 ? DType::kF32 : type.dtype;
   const ValueId x = f.cast(in[0], wide);
-  const ValueId sum = is_global(w)
-                          ? reduced(f, x, w, ReduceFn::kSum)
-                          : fold(f, padded(f, x, w, f.number(wide, 0)), w, ScalarFn::kAdd);
+  const ValueId sum = is_global(w) ? reduced(f, x, w, ReduceFn::kSum)
+                                   : fold(f, padded(f, x, w, f.number(wide, 0)), w, ScalarFn::kAdd);
   return {f.cast(divided(f, sum, w, op.get_int("count_include_pad", 0) != 0), type.dtype)};
 }
 

@@ -38,8 +38,8 @@ Result<std::vector<float>> matrix_of(const Operation& op, int64_t in, int64_t ou
   const HostTensor x{{DType::kF32, {in, in}},
                      SharedBytes::take(std::vector<std::byte>(bytes.begin(), bytes.end()))};
   const TensorType type{DType::kF32, {in, out}};
-  KILN_ASSIGN_OR_RETURN(const auto y, run_reference_op(ir::Opaque{op}, std::span(&x, 1),
-                                                       std::span(&type, 1)));
+  KILN_ASSIGN_OR_RETURN(const auto y,
+                        run_reference_op(ir::Opaque{op}, std::span(&x, 1), std::span(&type, 1)));
   std::vector<float> matrix(static_cast<size_t>(in * out));
   std::memcpy(matrix.data(), y[0].bytes.data(), matrix.size() * sizeof(float));
   return matrix;

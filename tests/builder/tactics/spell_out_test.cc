@@ -52,14 +52,16 @@ const Case kCases[] = {
      "resize{antialias=0, coordinate_transformation_mode=\"align_corners\", cubic_coeff_a=-0.75, "
      "exclude_outside=0, extrapolation_value=0.0, mode=\"cubic\", nearest_mode=\"floor\", "
      "roi=reals[], scales=[1.0, 1.0, 2.0, 2.0], sizes=[1, 2, 8, 10]}(%0)"},
-    {"ArgMax", "input %0 : f32[3x7x2] \"x\"", "arg_max{axis=1, keepdims=1, select_last_index=0}(%0)"},
+    {"ArgMax", "input %0 : f32[3x7x2] \"x\"",
+     "arg_max{axis=1, keepdims=1, select_last_index=0}(%0)"},
     {"ArgMinLast", "input %0 : i32[3x7x2] \"x\"",
      "arg_min{axis=1, keepdims=0, select_last_index=1}(%0)"},
     {"CumSum", "input %0 : f32[3x7x2] \"x\"", "cum_sum{axis=1, exclusive=0, reverse=0}(%0)"},
     {"CumSumBack", "input %0 : i64[3x7] \"x\"", "cum_sum{axis=1, exclusive=1, reverse=1}(%0)"},
     {"CumProd", "input %0 : f32[5x3] \"x\"", "cum_prod{axis=0, exclusive=1, reverse=0}(%0)"},
-    {"GatherElements", "input %0 : f32[3x7x2] \"x\"\n  const %1 : i64[2x2x2] \"i\" = 0, 6, -1, 3, "
-                       "2, 2, -7, 5",
+    {"GatherElements",
+     "input %0 : f32[3x7x2] \"x\"\n  const %1 : i64[2x2x2] \"i\" = 0, 6, -1, 3, "
+     "2, 2, -7, 5",
      "gather_elements{axis=1}(%0, %1)"},
     {"GatherNd", "input %0 : f32[3x4x2] \"x\"\n  const %1 : i64[3x2] \"i\" = 0, 1, -1, 3, 2, -4",
      "gather_nd{batch_dims=0}(%0, %1)"},
@@ -93,9 +95,8 @@ TEST_P(SpellOut, GivesWhatTheKernelGives) {
     const auto want = run_reference(*body, inputs), got = run_reference(*loops, inputs);
     ASSERT_TRUE(want.ok() && got.ok());
     for (size_t i = 0; i < want->size(); ++i) {
-      const auto result =
-          compare((*want)[i].type, (*got)[i].bytes.data(), (*want)[i].bytes.data(),
-                  accuracy_for((*want)[i].type.dtype));
+      const auto result = compare((*want)[i].type, (*got)[i].bytes.data(), (*want)[i].bytes.data(),
+                                  accuracy_for((*want)[i].type.dtype));
       EXPECT_TRUE(result.passed) << result.worst;
     }
   }
@@ -110,7 +111,9 @@ TEST_P(SpellOut, BecomesLoopsAlone) {
   ASSERT_TRUE(lowered.ok());
   for (const LocalStep& step : lowered->steps) {
     const auto* call = std::get_if<HostCall>(&step);
-    if (call != nullptr) { EXPECT_EQ(call->operation.name, "loop"); }
+    if (call != nullptr) {
+      EXPECT_EQ(call->operation.name, "loop");
+    }
   }
 }
 
@@ -122,7 +125,8 @@ TEST(SpellOutTopK, GivesWhatTheKernelGivesWithNanAndTies) {
     const auto body = ir::parse_text(std::string(R"(graph {
   input %0 : f32[1] "unused"
   const %1 : f32[2x5] "x" = 1, nan, 3, 1, 3, -inf, 2, inf, nan, 2
-  %2, %3 = top_k{axis=1, k=3, largest=)") + largest +
+  %2, %3 = top_k{axis=1, k=3, largest=)") +
+                                     largest +
                                      R"(, sorted=1}(%1) : f32[2x3], i64[2x3] ; "n"
   output %2 "v"
   output %3 "i"
@@ -134,8 +138,8 @@ TEST(SpellOutTopK, GivesWhatTheKernelGivesWithNanAndTies) {
     const auto want = run_reference(*body, inputs), got = run_reference(*loops, inputs);
     ASSERT_TRUE(want.ok() && got.ok());
     for (size_t i = 0; i < 2; ++i) {
-      const auto result = compare((*want)[i].type, (*got)[i].bytes.data(),
-                                  (*want)[i].bytes.data(), AccuracyPolicy{0, 0});
+      const auto result = compare((*want)[i].type, (*got)[i].bytes.data(), (*want)[i].bytes.data(),
+                                  AccuracyPolicy{0, 0});
       EXPECT_TRUE(result.passed) << result.worst;
     }
   }
