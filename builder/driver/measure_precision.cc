@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kFirstSeed = 101;
 // Three at least, one for each kind of realistic_inputs; more while they are cheap: some inputs
 // upset a network far more than most do.
-constexpr uint64_t kFewestProbes = 3, kMostProbes = 24, kProbeFlops = 24'000'000'000;
+constexpr uint64_t kFewestProbes = 3, kMostProbes = 24, kProbeFlops = 72'000'000'000;
 constexpr int64_t kMostUserRows = 16;  // of each file
 constexpr double kTightestDamage = 1e-4;
 

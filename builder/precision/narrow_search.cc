@@ -45,8 +45,9 @@ class Search {
   void rank() {
     order_.resize(costs_.size());
     std::iota(order_.begin(), order_.end(), size_t{0});
-    std::stable_sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
-      return choice_.alone[a] / costs_[a] > choice_.alone[b] / costs_[b];
+    const auto worth = [&](size_t i) { return choice_.alone[i] / costs_[i]; };
+    std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      return worth(a) != worth(b) ? worth(a) > worth(b) : a < b;
     });
   }
 
