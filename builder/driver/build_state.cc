@@ -250,9 +250,10 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
       notes_.push_back(where + "; keeping more regions in f32");
       return Ok();
     }
-    return Error{
-        ErrorCode::kVerification,
-        where + ", whichever regions stay f32; build with --fp32" + keep_inputs(point, verdict)};
+    return Error{ErrorCode::kVerification,
+                 where + ": " + fault->what + "; or " + sensitivity_text(point) +
+                     "; build with --fp32, or give typical inputs with --verify-data" +
+                     keep_inputs(point, verdict)};
   }
   if (!winner || !selection_->banned.insert(*winner).second) {
     return Error{ErrorCode::kVerification,

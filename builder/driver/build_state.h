@@ -66,6 +66,7 @@ class BuildState {
   Result<std::vector<std::vector<HostTensor>>> probe_inputs(const ir::Graph& graph,
                                                             const ShapePoint& point,
                                                             uint64_t made_up);
+  std::string sensitivity_text(const Point& point);
   Result<bool> tighten_precision(const Point& failed, const PointVerdict& verdict);
   std::string keep_inputs(const Point& point, const PointVerdict& verdict) const;
   LoadOptions load_options() const;

@@ -1,6 +1,7 @@
 // BuildState's precision step: measures what the narrow dtype does to the model, one shape set at a
 // time, before any tactic is tried.
 #include <algorithm>
+#include <cstdio>
 
 #include "builder/driver/build_state.h"
 #include "builder/pipeline/pass_driver.h"
@@ -117,6 +118,24 @@ Result<bool> BuildState::tighten_precision(const Point& failed, const PointVerdi
     KILN_ASSIGN_OR_RETURN(point, make_point(point.shape, kTacticsFrom, kTacticsTo));
   }
   return true;
+}
+
+// "bf16 is too narrow even with 12 regions in f32 (most sensitive: 'conv_1' takes 0.002 off the
+// cosine)".
+std::string BuildState::sensitivity_text(const Point& point) {
+  const NarrowGoal& goal = narrow_goals_[point.shape.shape_set];
+  size_t kept = 0;
+  const std::pair<const std::string, RegionQuality>* worst = nullptr;
+  for (const auto& region : goal.quality) {
+    kept += region.second.keep.empty() ? 0 : 1;
+    if (!worst || region.second.damage > worst->second.damage) worst = &region;
+  }
+  std::string text(to_string(precision::narrow_dtype(options_.precision)));
+  text += " is too narrow even with " + std::to_string(kept) + " regions in f32";
+  if (!worst) return text;
+  char damage[32];
+  std::snprintf(damage, sizeof damage, "%.2g", worst->second.damage);
+  return text + " (most sensitive: '" + worst->first + "' takes " + damage + " off the cosine)";
 }
 
 }  // namespace kiln

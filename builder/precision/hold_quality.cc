@@ -122,8 +122,10 @@ class Holder {
     constexpr size_t kNamed = 3;
     std::vector<size_t> order(items_.size());
     std::iota(order.begin(), order.end(), size_t{0});
-    std::stable_sort(order.begin(), order.end(),
-                     [&](size_t a, size_t b) { return choice_.alone[a] > choice_.alone[b]; });
+    const auto& alone = choice_.alone;
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      return alone[a] != alone[b] ? alone[a] > alone[b] : a < b;
+    });
     std::string worst;
     for (size_t i = 0; i < std::min(kNamed, order.size()); ++i) {
       worst += (i ? ", '" : "'") + graph_.node(items_[order[i]].front()).name + "' (" +

@@ -5,9 +5,10 @@
 
 For every model: `engine-build`, then `engine-run` on 1, 3, 5, 37 and 64 distinct rows (as many as
 --max-batch allows), each within rtol 1e-3 and atol 1e-4 of ONNX Runtime. With --half the engines
-are FP16 and BF16, --max-batch is 4, and every row must have a cosine of 0.999; where a model comes
-with typical inputs, others than are tried, the builder gets them as --verify-data. A model whose rows depend on each
-other must refuse to be padded. --option goes to engine-build, as in --option=--disable-pass=fuse.
+are FP16 and BF16 and every row must have a cosine of 0.999; where a model comes with typical
+inputs, others than are tried, the builder gets them as --verify-data. A model whose rows depend on
+each other must refuse to be padded. --option goes to engine-build, as in
+--option=--disable-pass=fuse.
 The last line counts passed, failed and skipped; the exit code is 1 if any failed.
 """
 
@@ -29,7 +30,6 @@ import model_set
 
 RTOL, ATOL, COSINE = 1e-3, 1e-4, 0.999
 BATCHES = (1, 3, 5, 37, 64)
-HALF_MAX_BATCH = 4  # rounding does not depend on the bucket, which FP32 engines are tried in
 ARENA = 1.02  # of the most bytes alive at any one step
 NOISE = 4  # times ONNX Runtime's own, for networks that amplify rounding
 TIMEOUT_S = 1800
@@ -268,8 +268,6 @@ def main():
         settings = Settings(arguments.programs, arguments.target, arguments.option, pathlib.Path(folder))
         models, skipped = find_models(arguments, settings.work)
         for model in models:
-            if arguments.half:
-                model.max_batch = min(model.max_batch, HALF_MAX_BATCH)
             if not fnmatch.fnmatch(model.name, arguments.only):
                 continue
             model.max_batch = min(model.max_batch, arguments.max_batch)
