@@ -2,7 +2,7 @@
 
     python3 compare_torch.py BIN_FOLDER WORK_FOLDER [--workloads resnet50,bert-base,vit-b16]
                              [--batches 1,32] [--dtype fp16] [--modes eager,reduce-overhead]
-                             [--rounds 3] [--json FILE]
+                             [--rounds 3] [--tree HASH] [--json FILE]
 
 Every module of tests/models/architectures.py is exported, built by engine-build and run by
 engine-run and by PyTorch. Both are timed by the GPU's own clock on tensors that lie there: Kiln its
@@ -13,6 +13,7 @@ p99_ms}; a subject that fails is printed with its reason and has no row.
 
 import argparse
 import copy
+import datetime
 import json
 import pathlib
 import subprocess
@@ -154,6 +155,13 @@ def try_workload(arguments, case, rows):
             print(json.dumps(r), flush=True)
 
 
+def header(tree):
+    """What the rows were measured on. `tree` is the hash of the sources (tests/bench/README.md)."""
+    return {"date": datetime.date.today().isoformat(), "tree": tree,
+            "device": torch.cuda.get_device_name(), "torch": torch.__version__,
+            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("programs", type=pathlib.Path)
@@ -164,11 +172,12 @@ def main():
     parser.add_argument("--modes", default="eager,reduce-overhead")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--build-seconds", type=int, default=300)
+    parser.add_argument("--tree", default="", help="hash of the sources, for the header row")
     parser.add_argument("--json", type=pathlib.Path)
     arguments = parser.parse_args()
     arguments.work.mkdir(parents=True, exist_ok=True)
     torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = False
-    rows = []
+    rows = [header(arguments.tree)]
     for name in arguments.workloads.split(","):
         try:
             try_workload(arguments, architectures.build("full", name), rows)
