@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # What needs a GPU: builds nothing, runs prebuilt programs. Kiln's engines against ONNX's reference
-# data and ONNX Runtime, the sanitizers, then the comparison with PyTorch.
+# data and ONNX Runtime, the comparison with PyTorch, then the sanitizers.
 #
 #   tests/gpu_check.sh BIN_FOLDER CASES_FOLDER OUTPUT_FOLDER TREE_HASH [TIMING_CACHE]
 #
@@ -35,6 +35,12 @@ wait $half; note "tiny models, fp16 and bf16" $?
 tail -n 1 "$out/tiny_fp32.txt" "$out/tiny_half.txt"
 awk '/cases:/ {n += $1; p += $3} END {print n " semantics cases, " p " passed"}' "$out/semantics.txt"
 
+[ -n "$cache" ] && mkdir -p "$work/bench" && cp "$cache" "$work/bench/timing.json"
+python3 "$here/bench/compare_torch.py" "$bin" "$work/bench" --modes reduce-overhead --rounds 2 \
+  --tree "$tree" --json "$out/rows.json"
+note "comparison with PyTorch" $?
+cp "$work"/bench/*.txt "$out/"
+
 "$bin/engine-build" --onnx "$here/../apps/demo/digits.onnx" --output "$work/digits.engine" \
   --target cuda --fp16 --batches 1,8 --quiet
 for tool in memcheck racecheck initcheck synccheck; do
@@ -42,10 +48,4 @@ for tool in memcheck racecheck initcheck synccheck; do
     --batch 5 > "$out/$tool.txt" 2>&1
   note "$tool" $?
 done
-
-[ -n "$cache" ] && mkdir -p "$work/bench" && cp "$cache" "$work/bench/timing.json"
-python3 "$here/bench/compare_torch.py" "$bin" "$work/bench" --modes reduce-overhead --rounds 2 \
-  --tree "$tree" --json "$out/rows.json"
-note "comparison with PyTorch" $?
-cp "$work"/bench/*.txt "$out/"
 exit $failed
