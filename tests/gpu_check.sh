@@ -2,6 +2,8 @@
 # What needs a GPU: builds nothing, runs prebuilt programs. Kiln's engines against ONNX's reference
 # data and ONNX Runtime, the comparison with PyTorch, then the sanitizers.
 #
+# BIN_FOLDER has engine-build, engine-run, engine-inspect and kiln_conformance.
+#
 #   tests/gpu_check.sh BIN_FOLDER CASES_FOLDER OUTPUT_FOLDER TREE_HASH [TIMING_CACHE]
 #
 # python3 needs numpy, onnx, onnxruntime, torch, torchvision and transformers. Where there is no GPU

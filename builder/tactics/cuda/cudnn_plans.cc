@@ -127,7 +127,8 @@ std::optional<EngineChoice> parse_engine(std::string_view text) {
   while (!text.empty()) {
     if (!skip(text, '.')) return std::nullopt;
     const auto knob = number(text);
-    if (!knob || !skip(text, '=')) return std::nullopt;
+    if (!knob || *knob < 0 || *knob >= CUDNN_KNOB_TYPE_COUNTS) return std::nullopt;
+    if (!skip(text, '=')) return std::nullopt;
     const auto value = number(text);
     if (!value) return std::nullopt;
     choice.knobs.emplace_back(static_cast<cudnnBackendKnobType_t>(*knob), *value);
