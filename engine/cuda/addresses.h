@@ -10,6 +10,8 @@ namespace kiln::cuda {
 inline CUdeviceptr address_of(const void* pointer) {
   return reinterpret_cast<CUdeviceptr>(pointer);
 }
-inline std::byte* pointer_to(CUdeviceptr address) { return reinterpret_cast<std::byte*>(address); }
+inline std::byte* pointer_to(CUdeviceptr address) {
+  return reinterpret_cast<std::byte*>(address);  // NOLINT(performance-no-int-to-ptr)
+}
 
 }  // namespace kiln::cuda

@@ -85,21 +85,22 @@ DescriptorWriter& DescriptorWriter::real_f32(cudnnBackendAttributeName_t name, f
 DescriptorWriter& DescriptorWriter::descriptor(cudnnBackendAttributeName_t name,
                                                const CudnnDescriptor& value) {
   const cudnnBackendDescriptor_t raw = value.get();
-  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, &raw);
+  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, 1, static_cast<const void*>(&raw));
 }
 
 DescriptorWriter& DescriptorWriter::descriptors(cudnnBackendAttributeName_t name,
                                                 std::span<const cudnnBackendDescriptor_t> values) {
-  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, values.size(), values.data());
+  return set(name, CUDNN_TYPE_BACKEND_DESCRIPTOR, values.size(),
+             static_cast<const void*>(values.data()));
 }
 
 DescriptorWriter& DescriptorWriter::pointers(cudnnBackendAttributeName_t name,
                                              std::span<void* const> values) {
-  return set(name, CUDNN_TYPE_VOID_PTR, values.size(), values.data());
+  return set(name, CUDNN_TYPE_VOID_PTR, values.size(), static_cast<const void*>(values.data()));
 }
 
 DescriptorWriter& DescriptorWriter::handle(cudnnBackendAttributeName_t name, cudnnHandle_t value) {
-  return set(name, CUDNN_TYPE_HANDLE, 1, &value);
+  return set(name, CUDNN_TYPE_HANDLE, 1, static_cast<const void*>(&value));
 }
 
 DescriptorWriter& DescriptorWriter::text(cudnnBackendAttributeName_t name, std::string_view value) {

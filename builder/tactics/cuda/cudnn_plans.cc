@@ -33,11 +33,11 @@ Result<std::vector<CudnnDescriptor>> descriptors_of(const CudnnApi& cudnn,
     found.push_back(std::move(one));
   }
   int64_t count = 0;
-  KILN_RETURN_IF_ERROR(
-      cuda::check(cudnn,
-                  cudnn.get_attribute(from, name, CUDNN_TYPE_BACKEND_DESCRIPTOR,
-                                      static_cast<int64_t>(most), &count, raw.data()),
-                  "reading from cuDNN"));
+  KILN_RETURN_IF_ERROR(cuda::check(
+      cudnn,
+      cudnn.get_attribute(from, name, CUDNN_TYPE_BACKEND_DESCRIPTOR, static_cast<int64_t>(most),
+                          &count, static_cast<void*>(raw.data())),
+      "reading from cuDNN"));
   found.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, static_cast<int64_t>(most))));
   return found;
 }
