@@ -23,11 +23,8 @@
   X(mem_get_info, cuMemGetInfo)                          \
   X(mem_alloc, cuMemAlloc)                               \
   X(mem_free, cuMemFree)                                 \
-  X(mem_host_alloc, cuMemHostAlloc)                      \
-  X(mem_free_host, cuMemFreeHost)                        \
   X(memcpy_async, cuMemcpyAsync)                         \
   X(memcpy_2d_async, cuMemcpy2DAsync)                    \
-  X(memset_d8_async, cuMemsetD8Async)                    \
   X(module_load_data, cuModuleLoadData)                  \
   X(module_unload, cuModuleUnload)                       \
   X(module_get_function, cuModuleGetFunction)            \

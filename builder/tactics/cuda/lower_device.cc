@@ -132,7 +132,7 @@ class DeviceLowering {
   // Control flow counts the steps that belong to it.
   static void renumber(const std::vector<size_t>& first, std::vector<LocalStep>& steps) {
     for (size_t old = 0; old + 1 < first.size(); ++old) {
-      if (first[old] >= steps.size()) break;
+      if (first[old] == first[old + 1]) continue;  // a kernel without points left no step
       if (auto* branch = std::get_if<LocalBranch>(&steps[first[old]])) {
         const size_t middle = old + 1 + branch->then_steps, end = middle + branch->else_steps;
         branch->then_steps = static_cast<uint32_t>(first[middle] - first[old + 1]);

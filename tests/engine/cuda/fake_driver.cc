@@ -123,15 +123,6 @@ CUresult CUDAAPI memory_free(CUdeviceptr address) {
   --state().live;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI host_alloc(void** block, size_t bytes, unsigned) {
-  *block = std::malloc(bytes);
-  return CUDA_SUCCESS;
-}
-CUresult CUDAAPI host_free(void* block) {
-  std::free(block);
-  return CUDA_SUCCESS;
-}
-
 CUresult put(CUstream stream, Work work) {
   KILN_MAY_FAIL();
   auto* fake = reinterpret_cast<FakeStream*>(stream);
@@ -156,10 +147,6 @@ CUresult CUDAAPI memory_copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream) {
     }
   });
 }
-CUresult CUDAAPI memory_set(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
-  return put(stream, [=] { std::memset(reinterpret_cast<void*>(to), value, bytes); });
-}
-
 CUresult CUDAAPI module_load(CUmodule* module, const void*) {
   KILN_MAY_FAIL();
   *module = reinterpret_cast<CUmodule>(new int(1));
@@ -336,11 +323,8 @@ std::shared_ptr<const cuda::Libraries> FakeDriver::libraries() const {
   api.mem_get_info = memory_info;
   api.mem_alloc = memory_alloc;
   api.mem_free = memory_free;
-  api.mem_host_alloc = host_alloc;
-  api.mem_free_host = host_free;
   api.memcpy_async = memory_copy;
   api.memcpy_2d_async = memory_copy_2d;
-  api.memset_d8_async = memory_set;
   api.module_load_data = module_load;
   api.module_unload = module_unload;
   api.module_get_function = get_function;
