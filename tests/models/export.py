@@ -1,6 +1,6 @@
 """Exports the networks of architectures.py with both of PyTorch's ONNX exporters.
 
-    python3 export.py OUTPUT_FOLDER [--size tiny|full] [--only NAME ...]
+    python3 export.py OUTPUT_FOLDER [--size tiny|full] [--only NAME ...] [--exporter EXPORTER]
 
 It writes
     <name>.inputs.npz               three distinct rows of input, keyed by tensor name
@@ -177,6 +177,7 @@ def main():
     parser.add_argument("output", type=pathlib.Path)
     parser.add_argument("--size", choices=["tiny", "full"], default="full")
     parser.add_argument("--only", nargs="+", help="names from architectures.py")
+    parser.add_argument("--exporter", choices=list(EXPORTERS), help="this one alone")
     arguments = parser.parse_args()
     known = architectures.TINY if arguments.size == "tiny" else architectures.FULL
     arguments.output.mkdir(parents=True, exist_ok=True)
@@ -185,6 +186,8 @@ def main():
     for name in arguments.only or known:
         case = architectures.build(arguments.size, name)
         for exporter in case.exporters:
+            if arguments.exporter not in (None, exporter):
+                continue
             stem, description = export(case, exporter, arguments.output)
             listing[stem] = description
             write_listing(listing_path, listing)
