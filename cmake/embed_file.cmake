@@ -1,5 +1,9 @@
 # The script behind kiln_embed().
-file(READ ${INPUT} text)
+set(text)
+foreach(input IN LISTS INPUTS)
+  file(READ ${input} one)
+  string(APPEND text "${one}")
+endforeach()
 file(CONFIGURE OUTPUT ${OUTPUT} @ONLY CONTENT [==[
 #include <string_view>
 

@@ -3,7 +3,7 @@
 namespace kiln::codegen {
 
 std::string device_prelude() {
-  return std::string(device_primitives()) + std::string(device_numbers());
+  return std::string(device_primitives()) + std::string(device_functions());
 }
 
 }  // namespace kiln::codegen

@@ -25,7 +25,7 @@ std::string number(size_t value) { return std::to_string(value); }
 std::string text_of(const std::vector<HostProgram::Item>& items) {
   std::ifstream primitives("tests/builder/codegen/cuda/host_primitives.cuh");
   std::string text(std::istreambuf_iterator<char>(primitives), {});
-  text += std::string(device_numbers());
+  text += std::string(device_functions());
   for (size_t i = 0; i < items.size(); ++i) {
     const CudaSource& source = items[i].source;
     text += "namespace k" + number(i) + " {\n" + source.text + "}\n";
