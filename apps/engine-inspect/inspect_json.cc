@@ -1,21 +1,15 @@
 #include "apps/engine-inspect/inspect_json.h"
 
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "apps/engine-inspect/arena_buffers.h"
 #include "apps/engine-inspect/step_text.h"
+#include "formats/report/quantity_text.h"
 
 namespace kiln::inspect {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-std::string hex(uint64_t value) {
-  char text[24];
-  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 Json type_json(const TensorType& type) {
   return {{"dtype", std::string(to_string(type.dtype))}, {"shape", type.shape}};
@@ -146,7 +140,7 @@ Json origin_json(const plan::Origin& origin) {
           {"precision", origin.precision},
           {"verified", origin.verified},
           {"model_name", origin.model_name},
-          {"model_hash", hex(origin.model_hash)},
+          {"model_hash", report::hash_text(origin.model_hash)},
           {"rank", origin.rank},
           {"world_size", origin.world_size}};
 }
@@ -172,7 +166,7 @@ std::string to_json(const plan::Plan& plan, const Options& options) {
     json["constants"].push_back({{"name", constant.name},
                                  {"offset", constant.offset},
                                  {"bytes", constant.bytes},
-                                 {"hash", hex(constant.hash)}});
+                                 {"hash", report::hash_text(constant.hash)}});
   }
   Json report = Json::parse(plan.report_json, nullptr, false);
   json["report"] = report.is_discarded() ? Json(nullptr) : std::move(report);

@@ -72,9 +72,8 @@ std::string header_text(const std::filesystem::path& file, const plan::Plan& pla
   std::error_code error;
   const auto bytes = std::filesystem::file_size(file, error);
   std::string text = file.string() + (error ? "" : ": " + report::bytes_text(bytes)) + "\n";
-  char hash[24];
-  std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(origin.model_hash));
-  text += "  model      " + origin.model_name + " (hash " + hash + ")\n";
+  text += "  model      " + origin.model_name + " (hash " +
+          (origin.model_hash == 0 ? "unknown" : report::hash_text(origin.model_hash)) + ")\n";
   text += "  built by   kiln " + origin.kiln_version + "\n";
   text += "  target     " + device_text(origin) + "\n";
   text += "  precision  " + origin.precision + "\n";

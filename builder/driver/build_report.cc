@@ -3,6 +3,7 @@
 #include <map>
 
 #include "builder/driver/build_state.h"
+#include "formats/report/quantity_text.h"
 #include "formats/version.h"
 
 namespace kiln {
@@ -81,6 +82,7 @@ report::Report BuildState::make_report() {
   report::Report report;
   report.build.kiln_version = kVersion;
   report.build.model_name = model_.path.filename().string();
+  report.build.model_hash = report::hash_text(model_hash_);
   report.build.target = device_.target == plan::Target::kHost ? "host" : "cuda";
   report.build.device = device_.name;
   report.build.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];

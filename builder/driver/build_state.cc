@@ -12,6 +12,7 @@
 #include "formats/engine_file/write_engine.h"
 #include "formats/file/atomic_file.h"
 #include "formats/npy/array_file.h"
+#include "formats/onnx/content_hash.h"
 #include "formats/version.h"
 
 namespace kiln {
@@ -37,7 +38,8 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
       meter_(meter),
       target_(std::move(target)),
       device_(target_.device),
-      judge_(make_engine_judge({target_.origin(), load_options(), reference_options()})) {
+      judge_(make_engine_judge({target_.origin(), load_options(), reference_options()})),
+      model_hash_(onnx::content_hash(model)) {
   const std::string environment = target_.environment();
   if (!options.timing_cache.empty()) {
     LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
@@ -130,6 +132,7 @@ plan::Plan BuildState::make_plan() {
   plan.origin.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];
   plan.origin.verified = verified_;
   plan.origin.model_name = model_.path.filename().string();
+  plan.origin.model_hash = model_hash_;
   plan.batch_padding = batch_padding_;
   plan.batch_padding_reason = batch_padding_reason_;
   for (size_t i = 0; i < output_axes_.size() && i < plan.outputs.size(); ++i) {

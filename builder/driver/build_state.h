@@ -91,6 +91,7 @@ class BuildState {
   bool has_narrow_floats_ = false;
   bool verified_ = false;
   uint64_t weights_bytes_ = 0;
+  uint64_t model_hash_;
   std::vector<std::string> notes_;
 };
 

@@ -167,10 +167,10 @@ struct Origin {
   std::string device;               // "NVIDIA H200"; the CPU's name on the host
   uint32_t compute_capability = 0;  // 90
   uint32_t driver_version = 0, cuda_version = 0, cublaslt_version = 0, cudnn_version = 0;
-  std::string precision;   // as requested: "fp32", "fp16", ...
-  bool verified = false;   // every bucket was compared with the reference
-  std::string model_name;  // file name of the source, without its folder
-  uint64_t model_hash = 0;
+  std::string precision;    // as requested: "fp32", "fp16", ...
+  bool verified = false;    // every bucket was compared with the reference
+  std::string model_name;   // file name of the source, without its folder
+  uint64_t model_hash = 0;  // formats/onnx/content_hash.h; 0: unknown
   uint32_t rank = 0, world_size = 1;
   friend bool operator==(const Origin&, const Origin&) = default;
 };

@@ -101,15 +101,16 @@ Result<Descriptor> open_inside(const std::filesystem::path& folder, const std::s
 }  // namespace
 
 Result<SharedBytes> ExternalData::map(const std::string& location) {
-  if (const auto known = files_.find(location); known != files_.end()) return known->second;
+  const auto known = by_location_.find(location);
+  if (known != by_location_.end()) return files_[known->second];
   KILN_RETURN_IF_ERROR(check_location(location));
   if (folder_.empty()) {
     return refuse("external data '" + location + "' is not allowed in a model without a folder");
   }
   KILN_ASSIGN_OR_RETURN(const Descriptor file, open_inside(folder_, location));
   KILN_ASSIGN_OR_RETURN(auto bytes, map_descriptor(file.get(), location));
-  files_.emplace(location, bytes);
-  return bytes;
+  by_location_.emplace(location, files_.size());
+  return files_.emplace_back(std::move(bytes));
 }
 
 Result<SharedBytes> ExternalData::read(const ExternalRange& range, uint64_t expected_bytes) {

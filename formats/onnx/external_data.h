@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "formats/result.h"
 #include "formats/shared_bytes.h"
@@ -28,12 +29,15 @@ class ExternalData {
   // has "..", or passes through a symbolic or hard link is refused: a model must not read what
   // lies outside of its folder.
   Result<SharedBytes> read(const ExternalRange& range, uint64_t expected_bytes);
+  // The files that were read from, whole, in order of first use.
+  const std::vector<SharedBytes>& files() const { return files_; }
 
  private:
   Result<SharedBytes> map(const std::string& location);
 
   std::filesystem::path folder_;
-  std::unordered_map<std::string, SharedBytes> files_;
+  std::vector<SharedBytes> files_;
+  std::unordered_map<std::string, size_t> by_location_;  // number in files_
 };
 
 }  // namespace kiln::onnx

@@ -54,6 +54,7 @@ Result<Model> decode_model(::onnx::ModelProto& proto, const std::filesystem::pat
     model.functions.push_back(*std::move(decoded));
   }
   KILN_RETURN_IF_ERROR(check_model(model));
+  model.files = external.files();
   return model;
 }
 
@@ -87,6 +88,7 @@ Result<Model> read_model(const std::filesystem::path& path) {
   auto model = parse_model(file.bytes, path.has_parent_path() ? path.parent_path() : ".");
   if (!model.ok()) return in_file(std::move(model).error(), path);
   model->path = path;
+  model->files.insert(model->files.begin(), file);
   return model;
 }
 

@@ -25,4 +25,10 @@ std::string time_text(double us) {
   return text;
 }
 
+std::string hash_text(uint64_t hash) {
+  char text[24];
+  std::snprintf(text, sizeof text, "%016llx", static_cast<unsigned long long>(hash));
+  return text;
+}
+
 }  // namespace kiln::report

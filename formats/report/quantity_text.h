@@ -9,5 +9,7 @@ namespace kiln::report {
 std::string bytes_text(uint64_t bytes);
 // "120.5 us", "3.21 ms".
 std::string time_text(double us);
+// A 64-bit hash as 16 hexadecimal digits.
+std::string hash_text(uint64_t hash);
 
 }  // namespace kiln::report

@@ -1,7 +1,9 @@
 // The three programs in a row, as a user runs them: a model made by the onnx package, answers by
 // ONNX Runtime.
 #include <gtest/gtest.h>
+#include <xxhash.h>
 
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <nlohmann/json.hpp>
@@ -102,6 +104,11 @@ TEST_F(ModelToAnswer, AgreesWithOnnxRuntime) {
   ASSERT_EQ(seen.exit_code, 0) << seen.err;
   const auto engine = nlohmann::json::parse(seen.out);
   EXPECT_EQ(engine["origin"]["verified"], true);
+  const std::string model = read_text(path("m.onnx"));
+  char hash[17];
+  std::snprintf(hash, sizeof hash, "%016lx", XXH3_64bits(model.data(), model.size()));
+  EXPECT_EQ(engine["origin"]["model_hash"], hash);
+  EXPECT_EQ(engine["report"]["build"]["model_hash"], hash);
   EXPECT_EQ(engine["points"].size(), 3u);
   EXPECT_FALSE(engine["points"][0]["steps"].empty());
   EXPECT_EQ(engine["report"]["points"].size(), 3u);
