@@ -2,7 +2,7 @@
 // that common subexpressions are found by comparing. Inputs of an op are its node's inputs, in the
 // order the comment gives. Every attribute is a number: nothing here depends on a runtime value.
 //
-// Adding an op: a struct here, a case in infer_types.cc and in operation_of.cc.
+// Adding an op: a struct here, a rule in type_rules/, a case in operation_of.cc.
 #pragma once
 #include <bit>
 #include <cstdint>
