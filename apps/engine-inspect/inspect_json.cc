@@ -4,6 +4,7 @@
 
 #include "apps/engine-inspect/arena_buffers.h"
 #include "apps/engine-inspect/step_text.h"
+#include "formats/json/parse_json.h"
 #include "formats/report/quantity_text.h"
 
 namespace kiln::inspect {
@@ -168,8 +169,8 @@ std::string to_json(const plan::Plan& plan, const Options& options) {
                                  {"bytes", constant.bytes},
                                  {"hash", report::hash_text(constant.hash)}});
   }
-  Json report = Json::parse(plan.report_json, nullptr, false);
-  json["report"] = report.is_discarded() ? Json(nullptr) : std::move(report);
+  auto report = parse_json<Json>(plan.report_json);
+  json["report"] = report ? *std::move(report) : Json(nullptr);
   return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

@@ -5,6 +5,7 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "formats/json/parse_json.h"
 #include "formats/report/fields.h"
 
 namespace kiln::report {
@@ -138,7 +139,9 @@ Result<Report> from_json(std::string_view text) {
   const auto corrupt = [](std::string message) {
     return Error{ErrorCode::kCorruptData, std::move(message)};
   };
-  const auto document = ordered_json::parse(text, nullptr, /*allow_exceptions=*/false);
+  const auto parsed = parse_json<ordered_json>(text);
+  if (!parsed) return corrupt("report " + parsed.error().message);
+  const ordered_json& document = *parsed;
   if (!document.is_object()) return corrupt("report is not a JSON object");
   if (document.value("kind", ordered_json()) != kKind) {
     return corrupt("report.kind is not '" + std::string(kKind) + "'");

@@ -6,6 +6,7 @@
 
 #include "formats/file/atomic_file.h"
 #include "formats/file/mapped_file.h"
+#include "formats/json/parse_json.h"
 
 namespace kiln {
 namespace {
@@ -118,8 +119,10 @@ void TimingCache::record(std::string_view environment, std::string_view region,
 }
 
 LoadedTimingCache parse_timing_cache(std::string_view text, std::string_view environment) {
-  const json document = json::parse(text, nullptr, /*allow_exceptions=*/false);
   const auto ignored = [](std::string why) { return LoadedTimingCache{{}, {std::move(why)}}; };
+  const auto parsed = parse_json<json>(text);
+  if (!parsed) return ignored("is damaged and was ignored: it " + parsed.error().message);
+  const json& document = *parsed;
   if (!document.is_object()) return ignored("is damaged and was ignored: it is not a JSON object");
   if (document.value("kind", json()) != kKind) {
     return ignored("was ignored: it is not a timing cache");

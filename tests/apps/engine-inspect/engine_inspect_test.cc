@@ -85,6 +85,14 @@ TEST_F(EngineInspect, PrintsTheReport) {
   EXPECT_EQ(json["report"]["kind"], "kiln-build-report");
 }
 
+TEST_F(EngineInspect, LeavesOutAReportThatNestsTooDeep) {
+  plan::Plan plan = small_plan();
+  plan.report_json = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const auto result = inspect(plan, {"--json"});
+  ASSERT_EQ(result.exit_code, 0) << result.err;
+  EXPECT_TRUE(nlohmann::json::parse(result.out)["report"].is_null());
+}
+
 TEST_F(EngineInspect, PrintsJson) {
   const auto result = inspect(small_plan(), {"--json", "--steps", "--memory"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

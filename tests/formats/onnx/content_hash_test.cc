@@ -12,7 +12,8 @@ namespace {
 std::string model_bytes() {
   Message graph_proto = graph({node("n", "Relu", {"w"}, {"y"})}, {}, {"y"});
   for (const auto& [name, file, offset] :
-       {std::tuple("w", "w.bin", "0"), std::tuple("v", "v.bin", "0"), std::tuple("u", "w.bin", "4")}) {
+       {std::tuple("w", "w.bin", "0"), std::tuple("v", "v.bin", "0"),
+        std::tuple("u", "w.bin", "4")}) {
     Message proto = tensor(name, 1, {1}).integer(14, 1);
     proto.message(13, external_entry("location", file));
     proto.message(13, external_entry("offset", offset));

@@ -111,6 +111,13 @@ TEST(Report, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(message("text"), "report is not a JSON object");
 }
 
+TEST(Report, RefusesDeepText) {
+  const std::string deep = std::string(1'000'000, '[') + std::string(1'000'000, ']');
+  const auto read = from_json(R"({"kind": )" + deep + "}");
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().message, "report nests 1000001 deep, expected at most 64");
+}
+
 TEST(Report, RefusesNewerSchemas) {
   const auto read = from_json(R"({"kind": "kiln-build-report", "schema": 2})");
   ASSERT_FALSE(read);
