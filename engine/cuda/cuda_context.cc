@@ -11,13 +11,6 @@
 namespace kiln::cuda {
 namespace {
 
-constexpr uint64_t kScratchAlignment = 64;
-
-std::byte* aligned(std::vector<std::byte>& block) {
-  const auto address = reinterpret_cast<uintptr_t>(block.data());
-  return block.data() + (kScratchAlignment - address % kScratchAlignment) % kScratchAlignment;
-}
-
 // Walks a program: graphs for segments, host steps and control flow in between.
 class Walk {
  public:
@@ -124,8 +117,7 @@ Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared,
                         allocate(shared.device, shared.context_bytes, "a context"));
   KILN_ASSIGN_OR_RETURN(context->stream_, create_stream(shared.device));
   KILN_ASSIGN_OR_RETURN(context->done_, create_event(shared.device, false));
-  context->scratch_.resize(shared.scratch_bytes == 0 ? 0
-                                                     : shared.scratch_bytes + kScratchAlignment);
+  KILN_ASSIGN_OR_RETURN(context->scratch_, Memory::allocate(shared.scratch_bytes));
   KILN_RETURN_IF_ERROR(context->make_graphs());
   return std::unique_ptr<Context>(std::move(context));
 }
@@ -201,7 +193,7 @@ Result<> CudaContext::check_lost() const {
 Result<> CudaContext::run_steps(size_t point, CUstream stream) {
   const CudaProgram& program = shared_.programs[point];
   const Spaces spaces = spaces_of(point);
-  const HostStepContext host{*shared_.device, stream, spaces, host_weights_, aligned(scratch_)};
+  const HostStepContext host{*shared_.device, stream, spaces, host_weights_, scratch_.data()};
   return Walk(program, graphs_[point], host).run_span(0, program.steps.size());
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/context/context.h"
+#include "engine/context/memory.h"
 #include "engine/cuda/cuda_program.h"
 #include "engine/cuda/io_buffers.h"
 #include "engine/cuda/owned.h"
@@ -49,8 +50,8 @@ class CudaContext : public Context {
   OwnedStream stream_;
   Event done_;                                  // after the latest request
   std::vector<std::vector<GraphExec>> graphs_;  // by point, by segment
-  std::vector<std::byte> scratch_;
-  std::vector<const void*> inputs_;  // of the point that spaces_of() was asked for
+  Memory scratch_;                              // of steps that run on the host
+  std::vector<const void*> inputs_;             // of the point that spaces_of() was asked for
   std::vector<void*> outputs_;
   std::string lost_;  // why the device no longer serves this context; empty while it does
 };

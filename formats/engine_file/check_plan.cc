@@ -60,6 +60,21 @@ Result<> check_io_types(const std::vector<IoTensor>& tensors, const std::vector<
   return Ok();
 }
 
+// So that no layout of them overflows.
+Result<> check_io_bytes(const ShapePoint& point) {
+  uint64_t bytes = point.arena_bytes;
+  for (const auto* types : {&point.inputs, &point.outputs}) {
+    for (const TensorType& type : *types) {
+      bytes += static_cast<uint64_t>(type.bytes());
+      if (bytes > kMostArenaBytes) {
+        return corrupt("arena, inputs and outputs have more than " +
+                       std::to_string(kMostArenaBytes) + " bytes together");
+      }
+    }
+  }
+  return Ok();
+}
+
 Result<> check_fixed_inputs(const ShapePoint& point) {
   std::set<uint32_t> seen;
   for (const FixedInput& fixed : point.fixed_inputs) {
@@ -86,6 +101,7 @@ Result<> check_point(const Plan& plan, const ShapePoint& point) {
   }
   KILN_RETURN_IF_ERROR(check_io_types(plan.inputs, point.inputs, point.batch, "input"));
   KILN_RETURN_IF_ERROR(check_io_types(plan.outputs, point.outputs, point.batch, "output"));
+  KILN_RETURN_IF_ERROR(check_io_bytes(point));
   KILN_RETURN_IF_ERROR(check_fixed_inputs(point));
   return check_steps(plan, point);
 }

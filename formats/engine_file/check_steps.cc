@@ -159,13 +159,17 @@ class StepChecker {
 
   Result<> check_call(const std::vector<Operand>& inputs, const std::vector<Operand>& outputs,
                       const BufferRef& workspace) const {
+    uint64_t bytes = workspace.bytes;
     for (size_t i = 0; i < inputs.size(); ++i) {
-      KILN_RETURN_IF_ERROR(check_operand(inputs[i], "input " + std::to_string(i)));
+      const std::string name = "input " + std::to_string(i);
+      KILN_RETURN_IF_ERROR(check_operand(inputs[i], name));
+      KILN_RETURN_IF_ERROR(add_bytes(inputs[i], name, bytes));
     }
     for (size_t i = 0; i < outputs.size(); ++i) {
       const std::string name = "output " + std::to_string(i);
       KILN_RETURN_IF_ERROR(check_operand(outputs[i], name));
       KILN_RETURN_IF_ERROR(check_written(outputs[i].buffer, 1, name));
+      KILN_RETURN_IF_ERROR(add_bytes(outputs[i], name, bytes));
     }
     if (workspace.space == Space::kNone) {
       if (workspace.bytes != 0) return corrupt("workspace has bytes but no space");
@@ -185,6 +189,15 @@ class StepChecker {
     }
     const auto element_bytes = static_cast<uint64_t>(bits_of(operand.type.dtype)) / 8;
     return check_buffer(operand.buffer, std::max<uint64_t>(1, element_bytes), name);
+  }
+
+  // Operands may share bytes; a copy of each on the host must still be a size that does not
+  // overflow.
+  static Result<> add_bytes(const Operand& operand, const std::string& name, uint64_t& bytes) {
+    bytes += operand.buffer.bytes;
+    if (bytes <= kMostArenaBytes) return Ok();
+    return corrupt("workspace and operands up to " + name + " have more than " +
+                   std::to_string(kMostArenaBytes) + " bytes together");
   }
 
   Result<> check_scalar(const BufferRef& ref, uint64_t bytes, const std::string& name) const {

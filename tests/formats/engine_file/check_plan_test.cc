@@ -60,6 +60,8 @@ const Case kCases[] = {
      "fixed input 0 has 0 bytes, expected 32"},
     {"FixedNumber", [](Plan& p) { p.points[0].fixed_inputs = {{1, {}}}; }, "out of range"},
     {"Arena", [](Plan& p) { p.points[0].arena_bytes = uint64_t{1} << 60; }, "arena is"},
+    {"IoBytes", [](Plan& p) { p.points[0].arena_bytes = (uint64_t{1} << 48) - 8; },
+     "arena, inputs and outputs have more than 281474976710656 bytes"},
     {"LowerBound", [](Plan& p) { p.points[0].arena_lower_bound_bytes++; }, "lower bound"},
     {"ConstantOrder", [](Plan& p) { p.constants[1].offset = 0; }, "constant 'three': offset is 0"},
     {"ConstantRange", [](Plan& p) { p.constants[2].bytes = 1 << 20; }, "end after the"},
@@ -86,6 +88,13 @@ const Case kCases[] = {
     {"Cache", [](Plan& p) { host(p, 0).inputs[0].buffer.space = Space::kCache; }, "is reserved"},
     {"NoBuffer", [](Plan& p) { host(p, 0).inputs[0].buffer.space = Space::kNone; },
      "has no buffer"},
+    {"OperandBytes",
+     [](Plan& p) {
+       p.points[0].arena_bytes = uint64_t{1} << 47;
+       const TensorType large{DType::kF32, {int64_t{1} << 45}};
+       host(p, 0).inputs.assign(3, {testing::arena(0, uint64_t{1} << 47), large});
+     },
+     "workspace and operands up to input 2 have more than"},
     {"WorkspaceSpace", [](Plan& p) { host(p, 0).workspace = testing::output(0, 32); },
      "workspace is not in the arena"},
     {"WorkspaceAlignment", [](Plan& p) { host(p, 0).workspace = testing::arena(32, 32); },

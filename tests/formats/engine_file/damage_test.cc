@@ -12,7 +12,20 @@
 namespace kiln {
 namespace {
 
-std::vector<std::byte> whole_file() { return *to_bytes(testing::affine_plan({1, 4})); }
+// A file for each target: the CUDA steps have fields of their own.
+class DamagedEngine : public ::testing::TestWithParam<plan::Target> {
+ protected:
+  static std::vector<std::byte> whole_file() {
+    return *to_bytes(GetParam() == plan::Target::kHost ? testing::affine_plan({1, 4})
+                                                       : testing::launch_plan({1, 4}));
+  }
+};
+
+INSTANTIATE_TEST_SUITE_P(Targets, DamagedEngine,
+                         ::testing::Values(plan::Target::kHost, plan::Target::kCuda),
+                         [](const auto& info) {
+                           return info.param == plan::Target::kHost ? "Host" : "Cuda";
+                         });
 
 void expect_clear_error(const std::vector<std::byte>& bytes, const std::string& what) {
   const auto read = parse_engine(SharedBytes::take(bytes), "m.engine");
@@ -40,7 +53,7 @@ std::set<size_t> edges(const std::vector<std::byte>& file) {
   return near;
 }
 
-TEST(DamagedEngine, TruncationIsNoticed) {
+TEST_P(DamagedEngine, TruncationIsNoticed) {
   const auto file = whole_file();
   const auto cuts = edges(file);
   ASSERT_GT(cuts.size(), 30u);
@@ -57,13 +70,13 @@ TEST(DamagedEngine, TruncationIsNoticed) {
   }
 }
 
-TEST(DamagedEngine, GrowthIsNoticed) {
+TEST_P(DamagedEngine, GrowthIsNoticed) {
   auto file = whole_file();
   file.push_back(std::byte{});
   expect_clear_error(file, "a longer file");
 }
 
-TEST(DamagedEngine, EveryHeaderBitIsNoticed) {
+TEST_P(DamagedEngine, EveryHeaderBitIsNoticed) {
   const auto file = whole_file();
   for (size_t bit = 0; bit < engine_file::kHeaderBytes * 8; ++bit) {
     auto damaged = file;
@@ -80,7 +93,7 @@ bool is_section_length(size_t bit) {
 
 // Under right checksums a shorter section is one that its author meant; every other bit is noticed
 // but for those of checksums, which resealing repairs.
-TEST(DamagedEngine, EveryResealedHeaderBitIsNoticed) {
+TEST_P(DamagedEngine, EveryResealedHeaderBitIsNoticed) {
   const auto file = whole_file();
   for (size_t bit = 0; bit < engine_file::kHeaderBytes * 8; ++bit) {
     auto damaged = file;
@@ -92,7 +105,7 @@ TEST(DamagedEngine, EveryResealedHeaderBitIsNoticed) {
   }
 }
 
-TEST(DamagedEngine, RandomFlipsAreNoticed) {
+TEST_P(DamagedEngine, RandomFlipsAreNoticed) {
   const auto file = whole_file();
   std::mt19937_64 random(1);
   for (int round = 0; round < 10'000; ++round) {
@@ -104,7 +117,7 @@ TEST(DamagedEngine, RandomFlipsAreNoticed) {
 }
 
 // Checksums hide nothing here: what is accepted must be a plan that passes every check.
-TEST(DamagedEngine, ResealedFlipsAreErrorsOrPlans) {
+TEST_P(DamagedEngine, ResealedFlipsAreErrorsOrPlans) {
   const auto file = whole_file();
   const auto plan_bytes = (*engine_file::find_sections(file, true))[0];
   const auto start = static_cast<size_t>(plan_bytes.data() - file.data());
@@ -130,7 +143,7 @@ TEST(DamagedEngine, ResealedFlipsAreErrorsOrPlans) {
   EXPECT_LT(accepted, 8'000);
 }
 
-TEST(DamagedEngine, RandomBytesAreErrors) {
+TEST_P(DamagedEngine, RandomBytesAreErrors) {
   const auto file = whole_file();
   const auto plan_bytes = (*engine_file::find_sections(file, true))[0];
   const auto start = static_cast<size_t>(plan_bytes.data() - file.data());
