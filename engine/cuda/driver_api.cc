@@ -19,6 +19,7 @@ Result<DriverApi> open_driver() {
   KILN_RETURN_IF_ERROR(library.bind(KILN_TEXT(function), driver.member));
   KILN_CUDA_DRIVER_FUNCTIONS(KILN_BIND)
 #undef KILN_BIND
+  static_cast<void>(library.bind("cuFuncGetParamInfo", driver.func_get_param_info));
   return driver;
 }
 

@@ -55,6 +55,9 @@ struct DriverApi {
 #define KILN_MEMBER(member, function) decltype(&::function) member = nullptr;
   KILN_CUDA_DRIVER_FUNCTIONS(KILN_MEMBER)
 #undef KILN_MEMBER
+  // cuFuncGetParamInfo, which drivers have from 12.4 on and toolkits declare from then on; or null.
+  CUresult(CUDAAPI* func_get_param_info)(CUfunction function, size_t parameter, size_t* offset,
+                                         size_t* bytes) = nullptr;
 };
 
 // Opens libcuda.so.1. kUnsupported where there is none.

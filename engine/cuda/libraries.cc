@@ -16,7 +16,6 @@ class Once {
     if (!opened_->ok()) return opened_->error();
     return &**opened_;
   }
-  void set(const Api& api) { opened_ = api; }
 
  private:
   mutable std::mutex mutex_;
@@ -28,7 +27,6 @@ class SystemLibraries : public Libraries {
   Result<const DriverApi*> driver() const override { return driver_.get(open_driver); }
   Result<const CublasLtApi*> cublaslt() const override { return cublaslt_.get(open_cublaslt); }
   Result<const CudnnApi*> cudnn() const override { return cudnn_.get(open_cudnn); }
-  void set_driver(const DriverApi& driver) { driver_.set(driver); }
 
  private:
   Once<DriverApi> driver_;
@@ -39,11 +37,5 @@ class SystemLibraries : public Libraries {
 }  // namespace
 
 std::shared_ptr<const Libraries> Libraries::system() { return std::make_shared<SystemLibraries>(); }
-
-std::shared_ptr<const Libraries> Libraries::with_driver(const DriverApi& driver) {
-  auto libraries = std::make_shared<SystemLibraries>();
-  libraries->set_driver(driver);
-  return libraries;
-}
 
 }  // namespace kiln::cuda

@@ -1,7 +1,6 @@
 // The CUDA driver, cuBLASLt and cuDNN as tables of functions. They are opened by name when an
 // engine needs them, so the runtime links none of them and runs host engines where they are absent.
 #pragma once
-#include <functional>
 #include <memory>
 
 #include "engine/cuda/cublaslt_api.h"
@@ -17,8 +16,6 @@ class Libraries {
  public:
   // The system's, found as the dynamic loader finds libraries.
   static std::shared_ptr<const Libraries> system();
-  // A driver of the caller's, the rest from the system: how tests make calls fail.
-  static std::shared_ptr<const Libraries> with_driver(const DriverApi& driver);
 
   virtual ~Libraries() = default;
   virtual Result<const DriverApi*> driver() const = 0;

@@ -1,5 +1,6 @@
 // Engine files whose checksums are right and whose content is not.
 #pragma once
+#include <functional>
 #include <random>
 #include <vector>
 
@@ -30,10 +31,12 @@ inline void run_all_points(const Engine& engine) {
 }
 
 // Loads and runs `rounds` copies of the plan's file, each with a few bits flipped under right
-// checksums; half of the flips hit the plan section. Returns how many could be loaded. That none
-// crashes is the test.
-inline int load_and_run_damaged(const plan::Plan& plan, HostKernels kernels, int rounds,
-                                uint64_t seed) {
+// checksums; half of the flips hit the plan section. `before` is called ahead of each. Returns how
+// many could be loaded. That none crashes is the test.
+inline int load_and_run_damaged(
+    const plan::Plan& plan, LoadOptions options, int rounds, uint64_t seed,
+    const std::function<void()>& before = [] {}) {
+  options.allow_unverified = true;
   const auto file = *to_bytes(plan);
   const auto plan_bytes = (*engine_file::find_sections(file, true))[0];
   const auto start = static_cast<size_t>(plan_bytes.data() - file.data());
@@ -49,8 +52,8 @@ inline int load_and_run_damaged(const plan::Plan& plan, HostKernels kernels, int
       damaged[from + bit / 8] ^= std::byte(1 << bit % 8);
     }
     reseal(damaged);
-    const auto engine = Engine::load_bytes(SharedBytes::take(std::move(damaged)),
-                                           {.host_kernels = kernels, .allow_unverified = true});
+    before();
+    const auto engine = Engine::load_bytes(SharedBytes::take(std::move(damaged)), options);
     if (engine) {
       ++loaded;
       run_all_points(*engine);

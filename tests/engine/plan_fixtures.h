@@ -106,6 +106,39 @@ inline plan::Plan affine_plan(std::initializer_list<int64_t> batches) {
   return plan;
 }
 
+// Starts as a cubin does: the fake driver asks for no more.
+inline SharedBytes fake_cubin() {
+  std::vector<unsigned char> elf(64);
+  const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2};
+  std::memcpy(elf.data(), magic, sizeof magic);
+  return shared_bytes(elf);
+}
+
+// affine_plan for target cuda: its host operations are launches of the kernels that
+// cuda/fake_driver.h has; those of region `keep` stay on the host.
+inline plan::Plan launch_plan(std::initializer_list<int64_t> batches, uint32_t keep = 99) {
+  plan::Plan plan = affine_plan(batches);
+  plan.origin.target = plan::Target::kCuda;
+  plan.origin.compute_capability = 90;
+  plan.origin.cuda_version = 13000;
+  plan.blobs.push_back(fake_cubin());
+  const auto module = static_cast<uint32_t>(plan.blobs.size() - 1);
+  for (plan::ShapePoint& point : plan.points) {
+    for (plan::Step& step : point.steps) {
+      auto* host = std::get_if<plan::HostOperation>(&step.action);
+      if (host == nullptr || step.region == keep) continue;
+      plan::KernelLaunch launch;
+      launch.module = module;
+      launch.entry = host->inputs.size() == 2 ? "add_row" : "twice";
+      launch.block = {static_cast<uint32_t>(host->outputs[0].type.elements()), 1, 1};
+      launch.inputs = host->inputs;
+      launch.outputs = host->outputs;
+      step.action = launch;
+    }
+  }
+  return plan;
+}
+
 // x of any types, one point each, y = 2 x without a batch dimension or along `batch_axis`.
 inline plan::Plan scale_plan(const std::vector<plan::ShapePoint>& points, int32_t batch_axis) {
   plan::Plan plan;

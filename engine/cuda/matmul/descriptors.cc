@@ -65,7 +65,8 @@ class Describe {
   template <class T>
   Result<> set(cublasLtMatmulDesc_t to, cublasLtMatmulDescAttributes_t attribute, T value) const {
     return check(cublaslt_,
-                 cublaslt_.matmul_desc_set_attribute(to, attribute, &value, sizeof value),
+                 cublaslt_.matmul_desc_set_attribute(
+                     to, attribute, static_cast<const void*>(&value), sizeof value),
                  "setting attribute " + std::to_string(attribute) + " of a matmul");
   }
   template <class T>

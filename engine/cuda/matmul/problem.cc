@@ -100,7 +100,7 @@ Result<> check_result(const MatmulProblem& p, const TensorType& type) {
   if (p.d.transposed) return corrupt("the result is transposed");
   KILN_RETURN_IF_ERROR(check_view(p, p.d, p.m, p.n, type, "the result"));
   std::vector<std::pair<int64_t, int64_t>> axes = {{1, p.n}, {p.d.leading, p.m}};
-  for (size_t i = 0; i < p.batch.size(); ++i) axes.push_back({p.d.batch_strides[i], p.batch[i]});
+  for (size_t i = 0; i < p.batch.size(); ++i) axes.emplace_back(p.d.batch_strides[i], p.batch[i]);
   std::erase_if(axes, [](const auto& axis) { return axis.second == 1; });
   std::sort(axes.begin(), axes.end());
   int64_t made = 1;

@@ -1,6 +1,36 @@
 #include "engine/cuda/steps/kernel_launch.h"
 
+#include <string>
+
 namespace kiln::cuda {
+namespace {
+
+// The driver reads as many parameters as the kernel has, whatever the launch brings.
+Result<> check_parameters(const DriverApi& driver, CUfunction function, size_t brought) {
+  if (driver.func_get_param_info == nullptr) return Ok();
+  const auto info = [&](size_t parameter, size_t& bytes) {
+    size_t offset = 0;
+    return driver.func_get_param_info(function, parameter, &offset, &bytes) == CUDA_SUCCESS;
+  };
+  size_t bytes = 0;
+  if (info(brought, bytes)) {
+    return Error{ErrorCode::kCorruptData,
+                 "the kernel has more parameters than the step's " + std::to_string(brought)};
+  }
+  for (size_t i = 0; i < brought && info(i, bytes); ++i) {
+    if (bytes == sizeof(CUdeviceptr)) continue;
+    return Error{ErrorCode::kCorruptData, "parameter " + std::to_string(i) + " of the kernel has " +
+                                              std::to_string(bytes) +
+                                              " bytes, expected an address"};
+  }
+  return Ok();
+}
+
+size_t parameters_of(const plan::KernelLaunch& launch) {
+  return launch.inputs.size() + launch.outputs.size() + (launch.workspace.bytes > 0 ? 1 : 0);
+}
+
+}  // namespace
 
 Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,
                                           const DeviceResources& resources) {
@@ -8,6 +38,9 @@ Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,
   KILN_ASSIGN_OR_RETURN(
       prepared.function,
       resources.modules.function(resources.plan, step.module, step.entry, step.shared_bytes));
+  auto checked =
+      check_parameters(resources.device->driver(), prepared.function, parameters_of(step));
+  if (!checked) return std::move(checked).error().context("'" + step.entry + "'");
   return prepared;
 }
 
@@ -22,7 +55,7 @@ Result<> enqueue_step(const PreparedKernelLaunch& step, const Spaces& spaces, CU
   }
   if (launch.workspace.bytes > 0) addresses.push_back(spaces.write(launch.workspace));
   std::vector<void*> parameters;
-  for (const void*& address : addresses) parameters.push_back(&address);
+  for (const void*& address : addresses) parameters.push_back(static_cast<void*>(&address));
 
   CUlaunchAttribute attribute = {};
   attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;

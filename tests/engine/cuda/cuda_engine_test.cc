@@ -11,35 +11,11 @@ namespace kiln {
 namespace {
 
 using testing::affine_of;
-using testing::affine_plan;
 using testing::FakeDriver;
 using testing::infer_same_shape;
+using testing::launch_plan;
 using testing::load_plan;
 using testing::ramp;
-
-// affine_plan with its host operations as kernel launches; those of region `keep` stay.
-plan::Plan cuda_plan(std::initializer_list<int64_t> batches, uint32_t keep = 99) {
-  plan::Plan plan = affine_plan(batches);
-  plan.origin.target = plan::Target::kCuda;
-  plan.origin.compute_capability = 90;
-  plan.origin.cuda_version = 13000;
-  plan.blobs.push_back(testing::fake_cubin());
-  const auto module = static_cast<uint32_t>(plan.blobs.size() - 1);
-  for (plan::ShapePoint& point : plan.points) {
-    for (plan::Step& step : point.steps) {
-      auto* host = std::get_if<plan::HostOperation>(&step.action);
-      if (host == nullptr || step.region == keep) continue;
-      plan::KernelLaunch launch;
-      launch.module = module;
-      launch.entry = host->inputs.size() == 2 ? "add_row" : "twice";
-      launch.block = {static_cast<uint32_t>(host->outputs[0].type.elements()), 1, 1};
-      launch.inputs = host->inputs;
-      launch.outputs = host->outputs;
-      step.action = launch;
-    }
-  }
-  return plan;
-}
 
 LoadOptions options() {
   LoadOptions options;
@@ -66,7 +42,7 @@ void expect_affine(const Engine& engine, int64_t rows, float seed) {
 }
 
 TEST_F(CudaEngine, RunsEveryBucketAndPadsBetweenThem) {
-  const auto engine = load_plan(cuda_plan({1, 4, 16}), options());
+  const auto engine = load_plan(launch_plan({1, 4, 16}), options());
   ASSERT_TRUE(engine.ok()) << engine.error().message;
   for (int64_t rows : {1, 2, 3, 4, 5, 11, 16}) expect_affine(*engine, rows, 0.5f);
 }
@@ -89,7 +65,7 @@ TEST_F(CudaEngine, PadsTensorsWhoseBatchIsNotFirst) {
 }
 
 TEST_F(CudaEngine, HasOneGraphForEachRunOfDeviceSteps) {
-  const auto engine = load_plan(cuda_plan({2}), options());
+  const auto engine = load_plan(launch_plan({2}), options());
   ASSERT_TRUE(engine.ok()) << engine.error().message;
   driver.reset();
   expect_affine(*engine, 2, 1);
@@ -98,19 +74,19 @@ TEST_F(CudaEngine, HasOneGraphForEachRunOfDeviceSteps) {
 }
 
 TEST_F(CudaEngine, RunsHostStepsBetweenGraphs) {
-  const auto engine = load_plan(cuda_plan({1, 4}, 1), options());
+  const auto engine = load_plan(launch_plan({1, 4}, 1), options());
   ASSERT_TRUE(engine.ok()) << engine.error().message;
   for (int64_t rows : {1, 3, 4}) expect_affine(*engine, rows, 2);
   LoadOptions bare = options();
   bare.host_kernels = {};
-  const auto refused = load_plan(cuda_plan({1}, 1), bare);
+  const auto refused = load_plan(launch_plan({1}, 1), bare);
   ASSERT_FALSE(refused.ok());
   EXPECT_NE(refused.error().message.find("'loop'"), std::string::npos) << refused.error().message;
   EXPECT_NE(refused.error().message.find("link kiln_host"), std::string::npos);
 }
 
 TEST_F(CudaEngine, SaysWhichDeviceAndVersionItNeeds) {
-  plan::Plan plan = cuda_plan({1});
+  plan::Plan plan = launch_plan({1});
   plan.origin.device = "NVIDIA A100";
   plan.origin.compute_capability = 80;
   auto engine = load_plan(plan, options());
@@ -120,7 +96,7 @@ TEST_F(CudaEngine, SaysWhichDeviceAndVersionItNeeds) {
                 "was built for 'NVIDIA A100' (compute capability 8.0), GPU 0 is 'Fake GPU' (9.0)"),
             std::string::npos)
       << engine.error().message;
-  plan = cuda_plan({1});
+  plan = launch_plan({1});
   plan.origin.cuda_version = 14010;
   engine = load_plan(plan, options());
   ASSERT_FALSE(engine.ok());
@@ -132,13 +108,13 @@ TEST_F(CudaEngine, SaysWhichDeviceAndVersionItNeeds) {
 
 TEST_F(CudaEngine, RefusesModulesThatAreNoCubins) {
   for (size_t bytes : {size_t{0}, size_t{10}, size_t{63}}) {
-    plan::Plan plan = cuda_plan({1});
+    plan::Plan plan = launch_plan({1});
     plan.blobs.back() = SharedBytes::take(std::vector<std::byte>(bytes));
     const auto engine = load_plan(plan, options());
     ASSERT_FALSE(engine.ok());
     EXPECT_EQ(engine.error().code, ErrorCode::kCorruptData) << engine.error().message;
   }
-  plan::Plan plan = cuda_plan({1});
+  plan::Plan plan = launch_plan({1});
   std::get<plan::KernelLaunch>(plan.points[0].steps[0].action).entry = "missing";
   const auto engine = load_plan(plan, options());
   ASSERT_FALSE(engine.ok());
@@ -146,10 +122,23 @@ TEST_F(CudaEngine, RefusesModulesThatAreNoCubins) {
       << engine.error().message;
 }
 
+// The driver would read parameters that the step does not have.
+TEST_F(CudaEngine, RefusesKernelsWithMoreParametersThanTheStep) {
+  plan::Plan plan = launch_plan({1});
+  std::get<plan::KernelLaunch>(plan.points[0].steps[0].action).entry = "add_row";
+  const auto engine = load_plan(plan, options());
+  ASSERT_FALSE(engine.ok());
+  EXPECT_EQ(engine.error().code, ErrorCode::kCorruptData);
+  EXPECT_NE(
+      engine.error().message.find("'add_row': the kernel has more parameters than the step's 2"),
+      std::string::npos)
+      << engine.error().message;
+}
+
 // Every call that can fail does so once, while loading and while running: an error, nothing left
 // behind, and the next try works.
 TEST_F(CudaEngine, SurvivesTheFailureOfEveryCall) {
-  const plan::Plan plan = cuda_plan({1, 4}, 1);
+  const plan::Plan plan = launch_plan({1, 4}, 1);
   const auto attempt = [&]() -> Result<> {
     KILN_ASSIGN_OR_RETURN(const Engine engine, load_plan(plan, options()));
     std::vector<float> x = ramp(3, 1), y(x.size());
@@ -177,7 +166,7 @@ TEST_F(CudaEngine, SurvivesTheFailureOfEveryCall) {
 }
 
 TEST_F(CudaEngine, ALostContextSaysSo) {
-  const auto engine = load_plan(cuda_plan({1}), options());
+  const auto engine = load_plan(launch_plan({1}), options());
   ASSERT_TRUE(engine.ok());
   std::vector<float> x = ramp(1, 1), y(x.size());
   driver.fail_call(1, CUDA_ERROR_ILLEGAL_ADDRESS);
@@ -191,7 +180,7 @@ TEST_F(CudaEngine, ALostContextSaysSo) {
 }
 
 TEST_F(CudaEngine, BadRequestsDoNotLoseTheContext) {
-  const auto engine = load_plan(cuda_plan({1}), options());
+  const auto engine = load_plan(launch_plan({1}), options());
   ASSERT_TRUE(engine.ok());
   std::vector<float> x = ramp(2, 1), y(x.size());
   ASSERT_FALSE(infer_same_shape(*engine, {2, 4}, x, y).ok());
@@ -201,7 +190,7 @@ TEST_F(CudaEngine, BadRequestsDoNotLoseTheContext) {
 TEST_F(CudaEngine, ThreadsShareItsContexts) {
   LoadOptions shared = options();
   shared.contexts = 3;
-  const auto engine = load_plan(cuda_plan({1, 4, 8}), shared);
+  const auto engine = load_plan(launch_plan({1, 4, 8}), shared);
   ASSERT_TRUE(engine.ok());
   std::vector<std::thread> threads;
   for (int t = 0; t < 16; ++t) {
@@ -213,7 +202,7 @@ TEST_F(CudaEngine, ThreadsShareItsContexts) {
 }
 
 TEST_F(CudaEngine, TellsTheMemoryThatItTakes) {
-  const auto engine = load_plan(cuda_plan({1, 4}), options());
+  const auto engine = load_plan(launch_plan({1, 4}), options());
   ASSERT_TRUE(engine.ok());
   const EngineInfo& info = engine->info();
   EXPECT_EQ(info.target, "cuda");

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "engine/cuda/cublaslt_handle.h"
+#include "tests/engine/cuda/fake_libraries.h"
 
 namespace kiln::testing {
 
@@ -243,18 +244,9 @@ inline cuda::CublasLtApi FakeCublasLt::api() const {
 }
 
 inline std::shared_ptr<const cuda::Device> FakeCublasLt::device() const {
-  struct Fakes final : cuda::Libraries {
-    cuda::DriverApi driver_api;
-    cuda::CublasLtApi cublaslt_api;
-    Result<const cuda::DriverApi*> driver() const override { return &driver_api; }
-    Result<const cuda::CublasLtApi*> cublaslt() const override { return &cublaslt_api; }
-    Result<const cuda::CudnnApi*> cudnn() const override {
-      return Error{ErrorCode::kUnsupported, "no cuDNN here"};
-    }
-  };
-  auto fakes = std::make_shared<Fakes>();
+  auto fakes = std::make_shared<FakeLibraries>();
   fakes->cublaslt_api = api();
-  cuda::DriverApi& driver = fakes->driver_api;
+  cuda::DriverApi& driver = fakes->driver_api.emplace();
   driver.init = [](unsigned) { return CUDA_SUCCESS; };
   driver.driver_get_version = [](int* version) { return *version = 13000, CUDA_SUCCESS; };
   driver.device_get_count = [](int* count) { return *count = 1, CUDA_SUCCESS; };

@@ -12,8 +12,9 @@
 namespace kiln::testing {
 namespace {
 
-using Work = std::function<void()>;
-using Kernel = void (*)(size_t threads, const std::vector<void*>& addresses);
+using Work = std::function<CUresult()>;
+// Thread `thread` of a launch, on parameters that are addresses of f32.
+using Kernel = void (*)(size_t thread, const std::vector<float*>& parameters);
 
 struct FakeGraph {
   std::vector<Work> work;
@@ -27,6 +28,8 @@ struct FakeFunction {
   size_t parameters = 0;
 };
 
+constexpr size_t kDeviceBytes = size_t{1} << 27;
+
 struct State {
   std::atomic<int> calls = 0, fail_at = FakeDriver::kNever, live = 0, launches = 0;
   std::atomic<CUresult> failure = CUDA_SUCCESS;
@@ -37,6 +40,15 @@ struct State {
 State& state() {
   static State instance;
   return instance;
+}
+
+// How many bytes lie from the address to its block's end; 0 outside of every block.
+size_t bytes_from(CUdeviceptr address) {
+  const std::lock_guard lock(state().mutex);
+  const auto after = state().blocks.upper_bound(address);
+  if (after == state().blocks.begin()) return 0;
+  const auto& [start, bytes] = *std::prev(after);
+  return address - start < bytes ? bytes - (address - start) : 0;
 }
 
 bool fails() {
@@ -87,7 +99,7 @@ CUresult CUDAAPI device_attribute(int* value, CUdevice_attribute attribute, CUde
 }
 CUresult CUDAAPI device_memory(size_t* bytes, CUdevice) {
   KILN_MAY_FAIL();
-  *bytes = size_t{1} << 37;
+  *bytes = kDeviceBytes;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI retain(CUcontext* context, CUdevice) {
@@ -103,11 +115,12 @@ CUresult CUDAAPI release(CUdevice) {
 CUresult CUDAAPI push(CUcontext) { return CUDA_SUCCESS; }
 CUresult CUDAAPI pop(CUcontext*) { return CUDA_SUCCESS; }
 CUresult CUDAAPI memory_info(size_t* free, size_t* total) {
-  *free = *total = size_t{1} << 37;
+  *free = *total = kDeviceBytes;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI memory_alloc(CUdeviceptr* address, size_t bytes) {
   KILN_MAY_FAIL();
+  if (bytes > kDeviceBytes) return CUDA_ERROR_OUT_OF_MEMORY;
   void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(block, 0xCB, bytes);
   *address = reinterpret_cast<CUdeviceptr>(block);
@@ -128,14 +141,14 @@ CUresult put(CUstream stream, Work work) {
   auto* fake = reinterpret_cast<FakeStream*>(stream);
   if (fake->capturing) {
     fake->graph->work.push_back(std::move(work));
-  } else {
-    work();
+    return CUDA_SUCCESS;
   }
-  return CUDA_SUCCESS;
+  return work();
 }
 CUresult CUDAAPI memory_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
   return put(stream, [=] {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
+    return CUDA_SUCCESS;
   });
 }
 CUresult CUDAAPI memory_copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream) {
@@ -145,6 +158,7 @@ CUresult CUDAAPI memory_copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream) {
                    reinterpret_cast<void*>(copy.srcDevice + row * copy.srcPitch),
                    copy.WidthInBytes);
     }
+    return CUDA_SUCCESS;
   });
 }
 CUresult CUDAAPI module_load(CUmodule* module, const void*) {
@@ -160,19 +174,10 @@ CUresult CUDAAPI module_unload(CUmodule module) {
 }
 CUresult CUDAAPI get_function(CUfunction* function, CUmodule, const char* name) {
   KILN_MAY_FAIL();
-  static FakeFunction twice{[](size_t threads, const std::vector<void*>& a) {
-                              for (size_t i = 0; i < threads; ++i) {
-                                static_cast<float*>(a[1])[i] = 2 * static_cast<float*>(a[0])[i];
-                              }
-                            },
+  static FakeFunction twice{[](size_t i, const std::vector<float*>& p) { p[1][i] = 2 * p[0][i]; },
                             2};
-  static FakeFunction add_row{[](size_t threads, const std::vector<void*>& a) {
-                                for (size_t i = 0; i < threads; ++i) {
-                                  static_cast<float*>(a[2])[i] = static_cast<float*>(a[0])[i] +
-                                                                 static_cast<float*>(a[1])[i % 4];
-                                }
-                              },
-                              3};
+  static FakeFunction add_row{
+      [](size_t i, const std::vector<float*>& p) { p[2][i] = p[0][i] + p[1][i % 4]; }, 3};
   FakeFunction* found = std::strcmp(name, "twice") == 0     ? &twice
                         : std::strcmp(name, "add_row") == 0 ? &add_row
                                                             : nullptr;
@@ -183,15 +188,32 @@ CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute, int) {
   KILN_MAY_FAIL();
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI parameter_info(CUfunction function, size_t parameter, size_t* offset,
+                                size_t* bytes) {
+  const auto* fake = reinterpret_cast<FakeFunction*>(function);
+  if (parameter >= fake->parameters) return CUDA_ERROR_INVALID_VALUE;
+  *offset = parameter * sizeof(CUdeviceptr);
+  *bytes = sizeof(CUdeviceptr);
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI launch(const CUlaunchConfig* config, CUfunction function, void** parameters,
                         void**) {
   const auto* fake = reinterpret_cast<FakeFunction*>(function);
-  std::vector<void*> addresses;
+  std::vector<float*> addresses;
   for (size_t i = 0; i < fake->parameters; ++i) {
-    addresses.push_back(*static_cast<void**>(parameters[i]));
+    addresses.push_back(*static_cast<float**>(parameters[i]));
   }
   const size_t threads = size_t{config->gridDimX} * config->blockDimX;
-  return put(config->hStream, [=] { fake->kernel(threads, addresses); });
+  return put(config->hStream, [=] {
+    for (float* address : addresses) {
+      const size_t elements = address == addresses[1] && addresses.size() == 3 ? 4 : threads;
+      if (bytes_from(reinterpret_cast<CUdeviceptr>(address)) / sizeof(float) < elements) {
+        return CUDA_ERROR_ILLEGAL_ADDRESS;
+      }
+    }
+    for (size_t i = 0; i < threads; ++i) fake->kernel(i, addresses);
+    return CUDA_SUCCESS;
+  });
 }
 
 CUresult CUDAAPI stream_create(CUstream* stream, unsigned) {
@@ -221,6 +243,7 @@ CUresult CUDAAPI begin_capture(CUstream stream, CUstreamCaptureMode) {
   ++state().live;
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI exchange_capture_mode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 CUresult CUDAAPI graph_destroy(CUgraph graph) {
   delete reinterpret_cast<FakeGraph*>(graph);
   --state().live;
@@ -269,7 +292,9 @@ CUresult CUDAAPI graph_upload(CUgraphExec, CUstream) {
 CUresult CUDAAPI graph_launch(CUgraphExec exec, CUstream) {
   KILN_MAY_FAIL();
   ++state().launches;
-  for (const Work& work : reinterpret_cast<FakeGraph*>(exec)->work) work();
+  for (const Work& work : reinterpret_cast<FakeGraph*>(exec)->work) {
+    if (const CUresult result = work(); result != CUDA_SUCCESS) return result;
+  }
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI exec_destroy(CUgraphExec exec) {
@@ -305,8 +330,9 @@ uint64_t FakeDriver::live_bytes() const {
   return bytes;
 }
 
-std::shared_ptr<const cuda::Libraries> FakeDriver::libraries() const {
-  cuda::DriverApi api;
+std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
+  auto libraries = std::make_shared<FakeLibraries>();
+  cuda::DriverApi& api = libraries->driver_api.emplace();
   api.init = ok_init;
   api.driver_get_version = driver_version;
   api.get_error_name = error_name;
@@ -330,12 +356,14 @@ std::shared_ptr<const cuda::Libraries> FakeDriver::libraries() const {
   api.module_get_function = get_function;
   api.func_set_attribute = set_function;
   api.launch_kernel_ex = launch;
+  api.func_get_param_info = parameter_info;
   api.stream_create = stream_create;
   api.stream_destroy = stream_destroy;
   api.stream_synchronize = stream_synchronize;
   api.stream_wait_event = stream_wait;
   api.stream_begin_capture = begin_capture;
   api.stream_end_capture = end_capture;
+  api.thread_exchange_capture_mode = exchange_capture_mode;
   api.event_create = event_create;
   api.event_destroy = event_destroy;
   api.event_record = event_record;
@@ -346,14 +374,7 @@ std::shared_ptr<const cuda::Libraries> FakeDriver::libraries() const {
   api.graph_upload = graph_upload;
   api.graph_launch = graph_launch;
   api.graph_exec_destroy = exec_destroy;
-  return cuda::Libraries::with_driver(api);
-}
-
-SharedBytes fake_cubin() {
-  std::vector<std::byte> elf(64);
-  const unsigned char magic[] = {0x7f, 'E', 'L', 'F', 2};
-  std::memcpy(elf.data(), magic, sizeof magic);
-  return SharedBytes::take(std::move(elf));
+  return libraries;
 }
 
 }  // namespace kiln::testing

@@ -2,9 +2,7 @@
 // what their streams were given and replay it, kernels are functions of this file. It counts what
 // lives, and can make its n-th call fail.
 #pragma once
-#include "engine/cuda/driver_api.h"
-#include "engine/cuda/libraries.h"
-#include "formats/engine_file/plan.h"
+#include "tests/engine/cuda/fake_libraries.h"
 
 namespace kiln::testing {
 
@@ -21,11 +19,10 @@ struct FakeDriver {
   int live() const;  // contexts, blocks, modules, streams, events and graphs not given back
   uint64_t live_bytes() const;
   int launches() const;  // of graphs
-  std::shared_ptr<const cuda::Libraries> libraries() const;
+  // The driver alone. Every module has the kernels "twice" (x -> 2 x) and "add_row" (x, row of 4 ->
+  // x + row) on f32, one thread an element. A launch that leaves a block of memory fails. A test
+  // may add other fakes.
+  std::shared_ptr<FakeLibraries> libraries() const;
 };
-
-// A cubin that the fake driver takes. Its functions, on f32, one thread an element:
-// "twice": x -> y = 2 x. "add_row": x, row of 4 -> x + row.
-SharedBytes fake_cubin();
 
 }  // namespace kiln::testing

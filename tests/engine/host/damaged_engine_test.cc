@@ -8,7 +8,8 @@ namespace {
 
 // Real kernels meet operations and types that no builder has made.
 TEST(DamagedEngine, RealKernelsRunOrFail) {
-  EXPECT_GT(testing::load_and_run_damaged(testing::network_plan({1, 4}), host_kernels(), 500, 6),
+  EXPECT_GT(testing::load_and_run_damaged(testing::network_plan({1, 4}),
+                                          {.host_kernels = host_kernels()}, 500, 6),
             0);
 }
 
