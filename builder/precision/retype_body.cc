@@ -19,8 +19,10 @@ bool moves_only(const ir::Op& op) {
          std::holds_alternative<ir::Pad>(op);
 }
 
-// How many operands of the anchor share its dtype: all but a mask, which stays in f32.
+// How many operands of the anchor share its dtype: all but a mask, which stays in f32, and the
+// parameters of an opaque operation.
 size_t narrow_operands(const ir::Node& anchor) {
+  if (std::holds_alternative<ir::Opaque>(anchor.op)) return 1;
   return std::holds_alternative<ir::Attention>(anchor.op) ? 3 : anchor.inputs.size();
 }
 

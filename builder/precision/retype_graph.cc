@@ -107,7 +107,8 @@ class Rewriter {
     }
     std::vector<TensorType> types;
     const bool opaque =
-        region.kind == Region::Kind::kOpaque || region.kind == Region::Kind::kPlugin;
+        !storage_.narrow_anchor[index_of(id)] &&
+        (region.kind == Region::Kind::kOpaque || region.kind == Region::Kind::kPlugin);
     for (ValueId output : node.outputs) {
       // What cannot round as it stores leaves that to a cast behind it.
       borders.outputs.push_back(opaque ? old_.type(output).dtype : dtype_of(output));

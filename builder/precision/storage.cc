@@ -50,6 +50,20 @@ std::string overflow_inside(const Graph& body) {
   return {};
 }
 
+// An opaque operation that picks or averages elements of its first input and rounds once: as right
+// in a narrow dtype as its input is.
+bool rounds_once(const Graph& body) {
+  constexpr std::string_view kNames[] = {"max_pool", "average_pool", "resize", "gather_elements",
+                                         "gather_nd"};
+  const NodeId id = fuse::anchor_of(body);
+  if (id == ir::kNoNode) return false;
+  const ir::Node& anchor = body.node(id);
+  const auto* opaque = std::get_if<ir::Opaque>(&anchor.op);
+  return opaque && anchor.outputs.size() == 1 && body.type(anchor.inputs[0]).dtype == DType::kF32 &&
+         std::find(std::begin(kNames), std::end(kNames), opaque->operation.name) !=
+             std::end(kNames);
+}
+
 class Chooser {
  public:
   Chooser(const Graph& graph, const StorageWish& wish) : graph_(graph), wish_(wish) {
@@ -62,8 +76,10 @@ class Chooser {
 
   Storage run() {
     if (wish_.narrow != DType::kF32) {
-      for (NodeId id : graph_.topological_order()) decide(id);
-      for (NodeId id : graph_.topological_order()) store_results(id);
+      const auto order = graph_.topological_order();
+      for (NodeId id : order) decide(id);
+      // Readers first: how they read decides how a result is stored.
+      for (auto id = order.rbegin(); id != order.rend(); ++id) store_results(*id);
     }
     store_interface();
     return std::move(storage_);
@@ -77,7 +93,9 @@ class Chooser {
     const Region& node = region(id);
     if (!wish_.keep.empty()) reason = wish_.keep[index_of(id)];
     if (!reason.empty()) return;
-    if (node.kind == Region::Kind::kOpaque || node.kind == Region::Kind::kPlugin) {
+    if (rounds_once(*node.body)) {
+      storage_.narrow_anchor[index_of(id)] = true;
+    } else if (node.kind == Region::Kind::kOpaque || node.kind == Region::Kind::kPlugin) {
       const auto operation = ir::operation_of(node.body->node(fuse::anchor_of(*node.body)).op);
       reason =
           "'" + (operation ? operation->name : std::string(to_string(node.kind))) + "' runs in f32";
@@ -129,6 +147,13 @@ class Chooser {
       } else if (!uses.empty()) {
         reason = "'" + graph_.node(uses[0].node).name + "' reads it in f32";
       }
+    }
+    // Such an operation has one dtype, in and out.
+    const ValueId result = graph_.node(id).outputs[0];
+    if (rounds_once(*region(id).body) &&
+        (storage_.values[index_of(result)] != wish_.narrow || graph_.is_output(result))) {
+      storage_.narrow_anchor[index_of(id)] = false;
+      if (reason.empty()) reason = "its result is an output of the model";
     }
   }
 

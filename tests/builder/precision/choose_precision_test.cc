@@ -29,7 +29,9 @@ struct Outcome {
 };
 
 Outcome run(const char* text, Precision precision, bool io_fp16 = false) {
-  Outcome outcome{ir::parse_text(text).value(), {}, {}};
+  auto parsed = ir::parse_text(text);
+  EXPECT_TRUE(parsed.ok()) << parsed.error().message;
+  Outcome outcome{std::move(parsed).value(), {}, {}};
   outcome.after = outcome.before;
   outcome.context.options.precision = precision;
   outcome.context.options.io_fp16 = io_fp16;
@@ -100,6 +102,27 @@ TEST(ChoosePrecision, WeightsThatF16CannotHoldStayAndSayWhy) {
   EXPECT_EQ(half.context.precision[0].reason, "constant 'w' holds 70000, over f16's 65504");
   const Outcome brain = run(kLarge, Precision::kBf16);
   EXPECT_EQ(brain.context.precision[0].realised, DType::kBF16);
+}
+
+// Convolution, pool, convolution, and a second pool whose result is the model's.
+constexpr char kPools[] = R"(graph {
+  input %0 : f32[1x2x4x4] "x"
+  const %1 : f32[2x2x1x1] "w" = 1, 2, 3, 4
+  %2 = conv{dilations=[1, 1], groups=1, pads_begin=[0, 0], pads_end=[0, 0], strides=[1, 1]}(%0, %1) : f32[1x2x4x4] ; "first"
+  %3 = max_pool{ceil_mode=0, dilations=[1, 1], kernel_shape=[2, 2], pads=[0, 0, 0, 0], storage_order=0, strides=[1, 1], with_indices=0}(%2) : f32[1x2x3x3] ; "inner"
+  %4 = conv{dilations=[1, 1], groups=1, pads_begin=[0, 0], pads_end=[0, 0], strides=[1, 1]}(%3, %1) : f32[1x2x3x3] ; "second"
+  %5 = max_pool{ceil_mode=0, dilations=[1, 1], kernel_shape=[2, 2], pads=[0, 0, 0, 0], storage_order=0, strides=[1, 1], with_indices=0}(%4) : f32[1x2x2x2] ; "last"
+  output %5 "y"
+})";
+
+TEST(ChoosePrecision, PoolsBetweenNarrowRegionsAreNarrow) {
+  const Outcome outcome = run(kPools, Precision::kBf16);
+  const ir::Node& inner = node_named(outcome.after, "inner");
+  EXPECT_EQ(outcome.after.type(inner.inputs[0]).dtype, DType::kBF16);
+  EXPECT_EQ(outcome.after.type(inner.outputs[0]).dtype, DType::kBF16);
+  const ir::Node& last = node_named(outcome.after, "last");
+  EXPECT_EQ(outcome.after.type(last.inputs[0]).dtype, DType::kF32);
+  EXPECT_EQ(outcome.after.type(last.outputs[0]).dtype, DType::kF32);
 }
 
 double cosine(const std::vector<double>& a, const std::vector<double>& b) {
