@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "formats/tensor_type.h"
@@ -12,7 +13,15 @@
 namespace kiln {
 
 enum class BuildTarget : uint8_t { kAuto, kHost, kCuda };
-enum class Precision : uint8_t { kFp32, kFp16, kBf16 };
+// kTf32: values stay f32; matmuls and convolutions of the GPU may round their operands to TF32.
+enum class Precision : uint8_t { kFp32, kTf32, kFp16, kBf16 };
+
+constexpr std::string_view to_string(Precision precision) {
+  constexpr std::string_view kNames[] = {"fp32", "tf32", "fp16", "bf16"};
+  return kNames[static_cast<size_t>(precision)];
+}
+// Whether values are stored in fewer than 32 bits.
+constexpr bool is_narrow(Precision precision) { return precision >= Precision::kFp16; }
 
 // Extents of one input; -1 stands for the batch dimension ("B" on the command line).
 using ShapeSet = std::map<std::string, Shape>;

@@ -26,7 +26,7 @@ EXIT CODES
 struct Flags {
   std::string model, target = "auto", batches;
   std::vector<std::string> shapes, shape_values;
-  bool fp32 = false, fp16 = false, bf16 = false, no_verify = false;
+  bool fp32 = false, tf32 = false, fp16 = false, bf16 = false, no_verify = false;
   kiln::BuildOptions options;
 };
 
@@ -41,6 +41,8 @@ void describe(CLI::App& app, Flags& flags) {
       ->capture_default_str();
   auto* precision = app.add_option_group("precision", "What values are kept in");
   precision->add_flag("--fp32", flags.fp32, "32-bit floats (the default)");
+  precision->add_flag("--tf32", flags.tf32,
+                      "32-bit floats; the GPU may round what it multiplies to TF32");
   precision->add_flag("--fp16", flags.fp16, "16-bit floats; what would harm the outputs stays f32");
   precision->add_flag("--bf16", flags.bf16, "bfloat16; what would harm the outputs stays f32");
   precision->require_option(0, 1);
@@ -77,6 +79,7 @@ kiln::Result<> complete(Flags& flags) {
   o.target = flags.target == "auto"   ? kiln::BuildTarget::kAuto
              : flags.target == "host" ? kiln::BuildTarget::kHost
                                       : kiln::BuildTarget::kCuda;
+  if (flags.tf32) o.precision = kiln::Precision::kTf32;
   if (flags.fp16) o.precision = kiln::Precision::kFp16;
   if (flags.bf16) o.precision = kiln::Precision::kBf16;
   if (!flags.batches.empty()) {

@@ -60,13 +60,13 @@ Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOp
   KILN_ASSIGN_OR_RETURN(const auto points, onnx_import::plan_shape_points(model, options));
   if (options.check_only) return check_model(model, points, import_options);
 
-  KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options.target));
+  KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options.target, options.precision));
   BuildState state(model, options, std::move(target), plugins, meter);
   KILN_RETURN_IF_ERROR(state.analyse_rows(points));
   const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
     const double from = kTacticsFrom + width * static_cast<double>(i);
-    const double measured = options.precision == Precision::kFp32 ? 0 : kMeasuring * width;
+    const double measured = is_narrow(options.precision) ? kMeasuring * width : 0;
     KILN_RETURN_IF_ERROR(state.measure_precision(points[i], from, from + measured));
     KILN_RETURN_IF_ERROR(state.add_point(points[i], from + measured, from + width));
   }

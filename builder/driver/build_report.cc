@@ -3,27 +3,12 @@
 #include <map>
 
 #include "builder/driver/build_state.h"
+#include "builder/driver/region_precision.h"
 #include "formats/report/quantity_text.h"
 #include "formats/version.h"
 
 namespace kiln {
 namespace {
-
-constexpr const char* kPrecisionNames[] = {"fp32", "fp16", "bf16"};
-constexpr DType kPrecisionTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
-
-// The narrowest float among a region's outputs, "-" where it has none.
-std::string realised_precision(const ir::Graph& graph, const ir::Node& node) {
-  std::string narrowest = "-";
-  int bits = 1024;
-  for (ir::ValueId id : node.outputs) {
-    const DType dtype = graph.type(id).dtype;
-    if (!is_float(dtype) || bits_of(dtype) >= bits) continue;
-    bits = bits_of(dtype);
-    narrowest = to_string(dtype);
-  }
-  return narrowest;
-}
 
 std::vector<report::PrecisionShare> shares(const std::vector<report::Region>& regions) {
   std::map<std::string, report::PrecisionShare> by_name;
@@ -57,19 +42,10 @@ report::Point BuildState::report_point(const Point& point) const {
     result.passes.push_back({timing.pass, timing.changes > 0, timing.changes});
   }
   const Schedule& schedule = point.scheduled.schedule;
-  const DType asked = kPrecisionTypes[static_cast<size_t>(options_.precision)];
+  const PrecisionWish wish{options_.precision, target_.cuda.has_value(), point.passes.precision};
   for (size_t i = 0; i < result.regions.size(); ++i) {
     report::Region& region = result.regions[i];
-    const ir::Node& node = schedule.graph.node(schedule.regions[i].node);
-    region.precision_asked = to_string(asked);
-    region.precision_realised = realised_precision(schedule.graph, node);
-    for (const PrecisionDecision& decision : point.passes.precision) {
-      if (decision.region != node.name) continue;
-      region.precision_asked = to_string(decision.asked);
-      region.precision_realised = to_string(decision.realised);
-      region.precision_reason = decision.reason;
-      region.precision_damage = decision.damage;
-    }
+    describe_precision(schedule.graph, schedule.regions[i], wish, region);
     if (region.chosen >= 0) {
       result.sum_us += region.candidates[static_cast<size_t>(region.chosen)].median_us;
     }
@@ -85,7 +61,7 @@ report::Report BuildState::make_report() {
   report.build.model_hash = report::hash_text(model_hash_);
   report.build.target = device_.target == plan::Target::kHost ? "host" : "cuda";
   report.build.device = device_.name;
-  report.build.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];
+  report.build.precision = to_string(options_.precision);
   report.build.disabled_passes = options_.disabled_passes;
   report.build.verified = verified_;
   report.weights_bytes = weights_bytes_;

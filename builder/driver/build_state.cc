@@ -18,8 +18,6 @@
 namespace kiln {
 namespace {
 
-constexpr const char* kPrecisionNames[] = {"fp32", "fp16", "bf16"};
-
 bool has_narrow_floats(const ir::Graph& graph) {
   for (uint32_t i = 0; i < graph.value_count(); ++i) {
     const DType dtype = graph.type(ir::ValueId{i}).dtype;
@@ -41,6 +39,9 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
       judge_(make_engine_judge({target_.origin(), load_options(), reference_options()})),
       model_hash_(onnx::content_hash(model)) {
   const std::string environment = target_.environment();
+  if (options.precision == Precision::kTf32 && !target_.cuda) {
+    notes_.push_back("--tf32: target host computes in f32");
+  }
   if (!options.timing_cache.empty()) {
     LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
     cache_ = std::move(loaded.cache);
@@ -129,7 +130,7 @@ plan::Plan BuildState::make_plan() {
   weights_bytes_ = builder.weights_bytes();
   plan::Plan plan = std::move(builder).finish();
   plan.origin = target_.origin();
-  plan.origin.precision = kPrecisionNames[static_cast<size_t>(options_.precision)];
+  plan.origin.precision = to_string(options_.precision);
   plan.origin.verified = verified_;
   plan.origin.model_name = model_.path.filename().string();
   plan.origin.model_hash = model_hash_;
@@ -253,10 +254,11 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
       notes_.push_back(where + "; keeping more regions in f32");
       return Ok();
     }
-    return Error{ErrorCode::kVerification,
-                 where + ": " + fault->what + "; or " + sensitivity_text(point) +
-                     "; build with --fp32, or give typical inputs with --verify-data" +
-                     keep_inputs(point, verdict)};
+    return Error{
+        ErrorCode::kVerification,
+        where + ": " + fault->what + "; or " + sensitivity_text(point) + "; build with --fp32" +
+            (is_narrow(options_.precision) ? ", or give typical inputs with --verify-data" : "") +
+            keep_inputs(point, verdict)};
   }
   if (!winner || !selection_->banned.insert(*winner).second) {
     return Error{ErrorCode::kVerification,

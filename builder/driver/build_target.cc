@@ -11,7 +11,8 @@ std::string ChosenTarget::environment() const {
   }
   return "cuda; " + d.name + "; driver " + std::to_string(d.driver_version) + "; cuda " +
          std::to_string(d.cuda_version) + "; cublaslt " + std::to_string(d.cublaslt_version) +
-         "; cudnn " + std::to_string(d.cudnn_version) + "; kiln " + kVersion;
+         "; cudnn " + std::to_string(d.cudnn_version) +
+         (cuda && cuda->tools.allow_tf32 ? "; tf32" : "") + "; kiln " + kVersion;
 }
 
 plan::Origin ChosenTarget::origin() const {
@@ -34,7 +35,7 @@ ReferenceOptions ChosenTarget::reference(std::span<const Plugin> plugins) const 
   return options;
 }
 
-Result<ChosenTarget> choose_target(BuildTarget target) {
+Result<ChosenTarget> choose_target(BuildTarget target, Precision precision) {
   ChosenTarget chosen{host_device(), host_providers(), std::nullopt};
   if (target == BuildTarget::kHost) return chosen;
   auto cuda = open_cuda_target(0);
@@ -45,6 +46,7 @@ Result<ChosenTarget> choose_target(BuildTarget target) {
   chosen.device = cuda->device;
   chosen.providers = cuda_providers();
   chosen.cuda = std::move(*cuda);
+  chosen.cuda->tools.allow_tf32 = precision == Precision::kTf32;
   return chosen;
 }
 

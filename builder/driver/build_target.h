@@ -23,6 +23,6 @@ struct ChosenTarget {
 };
 
 // kAuto takes the GPU where there is one. kUnsupported: cuda was asked for and cannot be had.
-Result<ChosenTarget> choose_target(BuildTarget target);
+Result<ChosenTarget> choose_target(BuildTarget target, Precision precision);
 
 }  // namespace kiln

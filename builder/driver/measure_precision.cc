@@ -66,7 +66,7 @@ Result<std::vector<std::vector<HostTensor>>> BuildState::probe_inputs(const ir::
 }
 
 Result<> BuildState::measure_precision(const ShapePoint& point, double from, double to) {
-  if (options_.precision == Precision::kFp32 || !options_.verify) return Ok();
+  if (!is_narrow(options_.precision) || !options_.verify) return Ok();
   NarrowGoal& goal = narrow_goals_[point.shape_set];
   if (goal.met) return Ok();
   meter_.begin("precision " + point.name, from, to);
@@ -123,6 +123,7 @@ Result<bool> BuildState::tighten_precision(const Point& failed, const PointVerdi
 // "bf16 is too narrow even with 12 regions in f32 (most sensitive: 'conv_1' takes 0.002 off the
 // cosine)".
 std::string BuildState::sensitivity_text(const Point& point) {
+  if (!is_narrow(options_.precision)) return "tf32 is too inexact for this model";
   const NarrowGoal& goal = narrow_goals_[point.shape.shape_set];
   size_t kept = 0;
   const std::pair<const std::string, RegionQuality>* worst = nullptr;

@@ -11,7 +11,10 @@ struct AccuracyPolicy {
   double noise = 0;  // absolute: what rounding alone does to the value
 };
 
-// For values kept in `dtype`; integers must be equal.
-AccuracyPolicy accuracy_for(DType dtype);
+// For values kept in `dtype`; integers must be equal. `tf32`: f32 results of products whose
+// operands are rounded to TF32. It has f16's 10 bits of mantissa, but rounds each term of a sum
+// rather than the sum: about 4e-4 of a row's scale by its deviation, so that f16's bounds would be
+// met by chance and bf16's are taken.
+AccuracyPolicy accuracy_for(DType dtype, bool tf32 = false);
 
 }  // namespace kiln

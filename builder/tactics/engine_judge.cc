@@ -112,7 +112,7 @@ class EngineJudge : public Judge {
       timing.error = engine.error().message;
       return timing;
     }
-    check(*engine, timing);
+    check(*engine, uses_tf32(lowered), timing);
     if (!timing.error.empty()) return timing;
     if (target_.origin.target == plan::Target::kCuda) {
       measure_on_device(*engine, best_us, timing);
@@ -157,7 +157,7 @@ class EngineJudge : public Judge {
     return tensors;
   }
 
-  void check(const Engine& engine, Timing& timing) const {
+  void check(const Engine& engine, bool tf32, Timing& timing) const {
     std::vector<GuardedBuffer> buffers;
     const auto outputs = output_tensors(buffers);
     const auto ran = engine.infer(input_tensors(), outputs);
@@ -167,7 +167,7 @@ class EngineJudge : public Judge {
     }
     for (size_t i = 0; i < want_.size(); ++i) {
       const Comparison result = compare(want_[i].type, buffers[i].data(), want_[i].bytes.data(),
-                                        accuracy_for(want_[i].type.dtype));
+                                        accuracy_for(want_[i].type.dtype, tf32));
       timing.max_abs_error = std::max(timing.max_abs_error, result.max_abs_error);
       timing.max_rel_error = std::max(timing.max_rel_error, result.max_rel_error);
       if (!buffers[i].intact()) timing.error = "wrote outside of output " + std::to_string(i);

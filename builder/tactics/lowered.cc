@@ -13,6 +13,13 @@ uint64_t workspace_bytes(const LocalStep& step) {
       step);
 }
 
+bool uses_tf32(const Lowered& lowered) {
+  return std::any_of(lowered.steps.begin(), lowered.steps.end(), [](const LocalStep& step) {
+    const auto* call = std::get_if<LibraryCall>(&step);
+    return call != nullptr && call->tf32;
+  });
+}
+
 uint64_t largest_workspace(const Lowered& lowered) {
   uint64_t most = 0;
   for (const LocalStep& step : lowered.steps) most = std::max(most, workspace_bytes(step));

@@ -51,6 +51,7 @@ struct LibraryCall {
   Operation operation;
   std::vector<LocalBuffer> inputs, outputs;
   uint64_t workspace_bytes = 0;
+  bool tf32 = false;  // rounds f32 operands to TF32
 };
 
 struct LocalCopy {
@@ -80,6 +81,9 @@ struct Lowered {
   // finish_lowering() fills this.
   std::vector<uint32_t> in_place_inputs;
 };
+
+// Whether a step of it rounds f32 operands to TF32.
+bool uses_tf32(const Lowered& lowered);
 
 // Steps run one after the other, so they share one workspace.
 uint64_t largest_workspace(const Lowered& lowered);

@@ -73,10 +73,11 @@ Result<std::string> region_error(const Schedule& schedule, const ScheduledRegion
   }
   KILN_ASSIGN_OR_RETURN(const auto want,
                         run_reference(*std::get<ir::Region>(node.op).body, inputs, reference));
+  const bool tf32 = uses_tf32(region.lowered);
   for (size_t i = 0; i < want.size(); ++i) {
     const HostTensor& got = values.at(node.outputs[i]);
-    const Comparison result =
-        compare(got.type, got.bytes.data(), want[i].bytes.data(), accuracy_for(got.type.dtype));
+    const Comparison result = compare(got.type, got.bytes.data(), want[i].bytes.data(),
+                                      accuracy_for(got.type.dtype, tf32));
     if (!result.passed) return result.worst;
   }
   return std::string();

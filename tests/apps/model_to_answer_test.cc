@@ -141,6 +141,25 @@ TEST_F(ModelToAnswer, KeepsInF32WhatHalfPrecisionWouldHarm) {
   EXPECT_EQ(ran.exit_code, 0) << ran.out << ran.err;
 }
 
+TEST_F(ModelToAnswer, SaysThatTheHostHasNoTf32) {
+  const auto built = build(
+      {"--onnx", path("m.onnx"), "--batches", "4", "--tf32", "--report", path("report.json")});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  EXPECT_NE(built.out.find("note: --tf32: target host computes in f32"), std::string::npos);
+  const auto report = nlohmann::json::parse(read_text(path("report.json")));
+  EXPECT_EQ(report["build"]["precision"], "tf32");
+  int products = 0;
+  for (const auto& region : report["points"][0]["regions"]) {
+    EXPECT_EQ(region["precision_realised"], "f32");
+    products += region["precision_asked"] == "tf32";
+  }
+  EXPECT_EQ(products, 1);
+  const auto seen = run_program("engine-inspect", {path("m.engine"), "--json"});
+  EXPECT_EQ(nlohmann::json::parse(seen.out)["origin"]["precision"], "tf32");
+  const auto two = build({"--onnx", path("m.onnx"), "--tf32", "--fp16"});
+  EXPECT_EQ(two.exit_code, 2) << two.err;
+}
+
 TEST_F(ModelToAnswer, RefusesVerifyDataThatFitsNothing) {
   const auto built =
       build({"--onnx", path("m.onnx"), "--batches", "1", "--verify-data", path("other.npz")});

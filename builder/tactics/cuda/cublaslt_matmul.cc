@@ -11,6 +11,7 @@ LibraryCall call_of(const cuda::MatmulProblem& problem, const cuda::MatmulAlgori
   call.library = LibraryCall::Library::kCublasLt;
   call.operation = cuda::to_operation({problem, algorithm});
   call.workspace_bytes = algorithm.workspace_bytes;
+  call.tf32 = problem.compute == cuda::MatmulProblem::Compute::kTf32;
   return call;
 }
 

@@ -43,7 +43,8 @@ LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
                    Operation{cuda::kCudnnGraphOperation, {}},
                    {},
                    {},
-                   plan.workspace_bytes};
+                   plan.workspace_bytes,
+                   plan.tf32};
   call.operation.set("plan", plan.json)
       .set("uids", uids)
       .set("offsets", offsets)

@@ -42,14 +42,15 @@ Result<std::vector<CudnnDescriptor>> descriptors_of(const CudnnApi& cudnn,
   return found;
 }
 
-template <class Enum>
-Result<std::vector<Enum>> notes_of(const CudnnApi& cudnn, const CudnnDescriptor& engine,
-                                   cudnnBackendAttributeName_t name,
-                                   cudnnBackendAttributeType_t type) {
-  std::vector<Enum> notes(16);
+using NumericalNotes = std::vector<cudnnBackendNumericalNote_t>;
+
+Result<NumericalNotes> notes_of(const CudnnApi& cudnn, const CudnnDescriptor& engine) {
+  NumericalNotes notes(16);
   int64_t count = 0;
   KILN_RETURN_IF_ERROR(
-      cuda::check(cudnn, cudnn.get_attribute(engine.get(), name, type, 16, &count, notes.data()),
+      cuda::check(cudnn,
+                  cudnn.get_attribute(engine.get(), CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
+                                      CUDNN_TYPE_NUMERICAL_NOTE, 16, &count, notes.data()),
                   "reading an engine's notes"));
   notes.resize(static_cast<size_t>(std::clamp<int64_t>(count, 0, 16)));
   return notes;
@@ -61,17 +62,18 @@ bool is_f32(const CudnnProblem& problem) {
   });
 }
 
-// Whether results of an engine with these notes are repeatable and as exact as f32 sums.
-bool acceptable(std::span<const cudnnBackendNumericalNote_t> notes, bool f32, bool allow_tf32) {
-  return std::none_of(notes.begin(), notes.end(), [&](cudnnBackendNumericalNote_t note) {
-    switch (note) {
-      case CUDNN_NUMERICAL_NOTE_TENSOR_CORE:
-        return f32 && !allow_tf32;
-      case CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP:
-        return false;
-      default:  // narrower sums, FFT, Winograd, unrepeatable
-        return true;
-    }
+// Tensor cores take f32 operands as TF32.
+bool rounds_to_tf32(const NumericalNotes& notes, const CudnnProblem& problem) {
+  return is_f32(problem) &&
+         std::find(notes.begin(), notes.end(), CUDNN_NUMERICAL_NOTE_TENSOR_CORE) != notes.end();
+}
+
+// Whether results of an engine with these notes are repeatable and as exact as f32 sums, but for
+// TF32.
+bool acceptable(const NumericalNotes& notes) {
+  return std::all_of(notes.begin(), notes.end(), [](cudnnBackendNumericalNote_t note) {
+    return note == CUDNN_NUMERICAL_NOTE_TENSOR_CORE || note == CUDNN_NUMERICAL_NOTE_STRICT_NAN_PROP;
+    // not: narrower sums, FFT, Winograd, unrepeatable
   });
 }
 
@@ -161,10 +163,8 @@ Result<> propose(const CudnnTarget& target, const CudnnProblem& problem,
                           descriptors_of(cudnn, config.get(), CUDNN_ATTR_ENGINECFG_ENGINE,
                                          CUDNN_BACKEND_ENGINE_DESCRIPTOR, 1));
     if (engine.empty()) continue;
-    KILN_ASSIGN_OR_RETURN(const auto notes, notes_of<cudnnBackendNumericalNote_t>(
-                                                cudnn, engine[0], CUDNN_ATTR_ENGINE_NUMERICAL_NOTE,
-                                                CUDNN_TYPE_NUMERICAL_NOTE));
-    if (!acceptable(notes, is_f32(problem), limits.allow_tf32)) continue;
+    KILN_ASSIGN_OR_RETURN(const NumericalNotes notes, notes_of(cudnn, engine[0]));
+    if (!acceptable(notes) || (rounds_to_tf32(notes, problem) && !limits.allow_tf32)) continue;
     KILN_ASSIGN_OR_RETURN(std::string text, text_of(cudnn, config, engine[0]));
     if (std::find(engines.begin(), engines.end(), text) == engines.end()) {
       engines.push_back(std::move(text));
@@ -173,15 +173,17 @@ Result<> propose(const CudnnTarget& target, const CudnnProblem& problem,
   return Ok();
 }
 
-Result<CudnnDescriptor> make_config(const CudnnTarget& target, const CudnnDescriptor& graph,
+Result<CudnnDescriptor> make_engine(const CudnnTarget& target, const CudnnDescriptor& graph,
+                                    int64_t number) {
+  return DescriptorWriter(target.cudnn(), CUDNN_BACKEND_ENGINE_DESCRIPTOR, "an engine")
+      .descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph)
+      .number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, number)
+      .descriptor(CUDNN_ATTR_ENGINE_DEVICEPROP, target.device())
+      .finish();
+}
+
+Result<CudnnDescriptor> make_config(const CudnnApi& cudnn, const CudnnDescriptor& engine,
                                     const EngineChoice& choice) {
-  const CudnnApi& cudnn = target.cudnn();
-  KILN_ASSIGN_OR_RETURN(const CudnnDescriptor engine,
-                        DescriptorWriter(cudnn, CUDNN_BACKEND_ENGINE_DESCRIPTOR, "an engine")
-                            .descriptor(CUDNN_ATTR_ENGINE_OPERATION_GRAPH, graph)
-                            .number(CUDNN_ATTR_ENGINE_GLOBAL_INDEX, choice.engine)
-                            .descriptor(CUDNN_ATTR_ENGINE_DEVICEPROP, target.device())
-                            .finish());
   std::vector<CudnnDescriptor> knobs;
   std::vector<cudnnBackendDescriptor_t> raw;
   for (const auto& [type, value] : choice.knobs) {
@@ -235,7 +237,10 @@ Result<CudnnPlan> make_cudnn_plan(const CudnnTarget& target, const CudnnProblem&
   const auto choice = parse_engine(engine);
   if (!choice) return unsupported("'" + engine + "' is no engine of cuDNN");
   KILN_ASSIGN_OR_RETURN(const auto graph, make_operation_graph(target.cudnn(), problem));
-  KILN_ASSIGN_OR_RETURN(const CudnnDescriptor config, make_config(target, graph.graph, *choice));
+  KILN_ASSIGN_OR_RETURN(const CudnnDescriptor chosen,
+                        make_engine(target, graph.graph, choice->engine));
+  KILN_ASSIGN_OR_RETURN(const NumericalNotes notes, notes_of(target.cudnn(), chosen));
+  KILN_ASSIGN_OR_RETURN(const CudnnDescriptor config, make_config(target.cudnn(), chosen, *choice));
   KILN_ASSIGN_OR_RETURN(
       const CudnnDescriptor plan,
       DescriptorWriter(target.cudnn(), CUDNN_BACKEND_EXECUTION_PLAN_DESCRIPTOR, "a plan")
@@ -247,6 +252,7 @@ Result<CudnnPlan> make_cudnn_plan(const CudnnTarget& target, const CudnnProblem&
       plan.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, "asking a plan for its workspace"));
   CudnnPlan made;
   made.workspace_bytes = static_cast<uint64_t>(std::max<int64_t>(workspace, 0));
+  made.tf32 = rounds_to_tf32(notes, problem);
   KILN_ASSIGN_OR_RETURN(
       made.json, plan.get_text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, "writing a plan"));
   return made;

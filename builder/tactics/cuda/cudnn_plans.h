@@ -42,6 +42,7 @@ Result<std::vector<std::string>> cudnn_engines(const CudnnTarget& target,
 struct CudnnPlan {
   std::string json;  // with the compiled kernel, if the engine compiles one
   uint64_t workspace_bytes = 0;
+  bool tf32 = false;  // rounds f32 operands to TF32
 };
 
 // kUnsupported: the engine refuses the problem, or `engine` is no such text.

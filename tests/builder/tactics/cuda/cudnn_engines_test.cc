@@ -93,6 +93,12 @@ TEST_F(CudnnEngines, F32TakesNoEngineThatRoundsToTf32) {
   const auto all = cudnn_engines(*target_, problem, {64, true});
   ASSERT_TRUE(exact.ok() && all.ok());
   EXPECT_LT(exact->size(), all->size());
+  for (const std::string& engine : *all) {
+    const auto plan = make_cudnn_plan(*target_, problem, engine);
+    if (!plan.ok()) continue;
+    const bool is_exact = std::find(exact->begin(), exact->end(), engine) != exact->end();
+    EXPECT_NE(plan->tf32, is_exact) << engine;
+  }
 }
 
 TEST_F(CudnnEngines, RefusesTextsThatAreNoEngine) {
