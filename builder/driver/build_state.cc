@@ -7,11 +7,8 @@
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
 #include "builder/tactics/engine_judge.h"
-#include "builder/verify/locate_fault.h"
-#include "builder/verify/user_data.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/file/atomic_file.h"
-#include "formats/npy/array_file.h"
 #include "formats/onnx/content_hash.h"
 #include "formats/version.h"
 
@@ -157,115 +154,6 @@ EngineAccuracy BuildState::accuracy() const {
   constexpr double kNarrowCosine = 0.999;
   const bool narrow = options_.precision != Precision::kFp32 || has_narrow_floats_;
   return {narrow ? kNarrowCosine : 0.0};
-}
-
-Result<> BuildState::verify(double from, double to) {
-  constexpr int kRepairs = 8;
-  for (int round = 0; round <= kRepairs; ++round) {
-    KILN_ASSIGN_OR_RETURN(const bool passed, verify_once(from, to));
-    if (!passed) continue;
-    verified_ = true;
-    return Ok();
-  }
-  return Error{ErrorCode::kVerification, "the engine still disagrees with the reference after " +
-                                             std::to_string(kRepairs) +
-                                             " other tactics; nothing was written"};
-}
-
-// True when every point agrees; otherwise the first point at fault has got another tactic.
-Result<bool> BuildState::verify_once(double from, double to) {
-  KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(make_plan()));
-  KILN_ASSIGN_OR_RETURN(const Engine engine,
-                        Engine::load_bytes(SharedBytes::take(std::move(bytes)), load_options()));
-  EngineVerifier verifier(
-      engine, [this](const ShapePoint& point) { return import(point); }, accuracy(),
-      reference_options());
-  const double width = (to - from) / static_cast<double>(points_.size());
-  for (size_t i = 0; i < points_.size(); ++i) {
-    Point& point = points_[i];
-    const double at = from + width * static_cast<double>(i);
-    meter_.begin("verify " + point.shape.name, at, at + width);
-    auto verdict = verifier.verify(point.shape);
-    if (!verdict.ok()) {
-      return std::move(verdict).error().context("verify shape point '" + point.shape.name + "'");
-    }
-    point.verification = verdict->checks;
-    if (!verdict->failing_inputs.empty()) {
-      KILN_RETURN_IF_ERROR(repair(point, *verdict));
-      return false;
-    }
-  }
-  return verify_user_data(verifier);
-}
-
-// The user's inputs, in requests of the smallest point's size.
-Result<bool> BuildState::verify_user_data(EngineVerifier& verifier) {
-  constexpr int64_t kMostRows = 16;  // of each file: the reference is slow
-  if (options_.verify_data.empty()) return true;
-  Point& point = points_.front();
-  KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
-  KILN_ASSIGN_OR_RETURN(const auto files, read_user_data(options_.verify_data));
-  for (const UserData& data : files) {
-    KILN_ASSIGN_OR_RETURN(const auto requests, user_requests(data, graph, point.shape, kMostRows));
-    for (const auto& request : requests) {
-      const std::string name = "verify data '" + data.file.filename().string() + "'";
-      KILN_ASSIGN_OR_RETURN(const auto verdict, verifier.verify_data(point.shape, name, request));
-      point.verification.insert(point.verification.end(), verdict.checks.begin(),
-                                verdict.checks.end());
-      if (verdict.failing_inputs.empty()) continue;
-      KILN_RETURN_IF_ERROR(repair(point, verdict));
-      return false;
-    }
-  }
-  return true;
-}
-
-// Keeps what went wrong, so that it can be run elsewhere: " (inputs kept in
-// 'm.engine.failing.npz')".
-std::string BuildState::keep_inputs(const Point& point, const PointVerdict& verdict) const {
-  std::vector<npy::Array> arrays;
-  const ir::Graph& graph = point.regions;
-  for (size_t i = 0; i < verdict.failing_inputs.size(); ++i) {
-    const HostTensor& tensor = verdict.failing_inputs[i];
-    arrays.push_back({graph.value(graph.inputs()[i]).name, tensor.type, false, tensor.bytes});
-  }
-  const std::string path = options_.output.string() + ".failing.npz";
-  return npy::write_npz(path, arrays).ok() ? "; its inputs are kept in '" + path + "'" : "";
-}
-
-Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
-  std::string seen;
-  for (const report::Verification& check : verdict.checks) {
-    if (!check.passed && seen.empty()) seen = check.what + ": " + check.detail;
-  }
-  const std::string where =
-      "shape point '" + point.shape.name + "' disagrees with the reference (" + seen + ")";
-  KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
-  auto want = run_reference(graph, verdict.failing_inputs, reference_options());
-  // Inputs of a narrower type than the model's have no reference of their own.
-  if (!want.ok()) want = std::vector<HostTensor>();
-  auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options(),
-                            reference_options());
-  if (!fault.ok()) return std::move(fault).error().context(where);
-  const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
-  if (!fault->region && options_.precision != Precision::kFp32) {
-    KILN_ASSIGN_OR_RETURN(const bool tightened, tighten_precision(point, verdict));
-    if (tightened) {
-      notes_.push_back(where + "; keeping more regions in f32");
-      return Ok();
-    }
-    return Error{
-        ErrorCode::kVerification,
-        where + ": " + fault->what + "; or " + sensitivity_text(point) + "; build with --fp32" +
-            (is_narrow(options_.precision) ? ", or give typical inputs with --verify-data" : "") +
-            keep_inputs(point, verdict)};
-  }
-  if (!winner || !selection_->banned.insert(*winner).second) {
-    return Error{ErrorCode::kVerification,
-                 where + ": " + fault->what + keep_inputs(point, verdict)};
-  }
-  notes_.push_back(where + ": " + fault->what + "; trying another tactic");
-  return schedule(point);
 }
 
 Result<> BuildState::write_engine() {

@@ -63,6 +63,7 @@ class BuildState {
   Result<bool> verify_once(double from, double to);
   Result<> repair(Point& point, const PointVerdict& verdict);
   Result<bool> verify_user_data(EngineVerifier& verifier);
+  Result<int64_t> user_rows_per_file(size_t files);
   Result<std::vector<std::vector<HostTensor>>> probe_inputs(const ir::Graph& graph,
                                                             const ShapePoint& point,
                                                             uint64_t made_up);

@@ -11,27 +11,60 @@ Error bad(const UserData& data, const std::string& message) {
   return {ErrorCode::kInvalidArgument, "verify data '" + data.file.string() + "': " + message};
 }
 
+std::string names_in(const UserData& data) {
+  std::string names;
+  for (const npy::Array& array : data.arrays) names += (names.empty() ? "" : ", ") + array.name;
+  return names.empty() ? "no array at all" : names;
+}
+
+// One of the graph's inputs, as the data must have it.
+struct Slot {
+  std::string name;
+  TensorType type;
+  int axis = -1;           // the batch axis, -1: none
+  int64_t row_extent = 1;  // of one row along it
+};
+
 // The input's array, with the extents of the point but for the batch axis.
-Result<HostTensor> tensor_for(const UserData& data, const std::string& name, const TensorType& type,
-                              int axis) {
+Result<HostTensor> tensor_for(const UserData& data, const Slot& slot) {
   const auto found = std::find_if(data.arrays.begin(), data.arrays.end(),
-                                  [&](const npy::Array& array) { return array.name == name; });
-  if (found == data.arrays.end()) return bad(data, "has no array '" + name + "'");
-  TensorType wanted = type;
-  const auto at = static_cast<size_t>(axis);
-  if (axis >= 0 && found->type.rank() == type.rank()) wanted.shape[at] = found->type.shape[at];
-  if (found->type != wanted || (axis >= 0 && wanted.shape[at] == 0)) {
-    return bad(data, "array '" + name + "' is " + to_string(found->type) + ", expected " +
-                         to_string(type) + (axis < 0 ? "" : " with any number of rows"));
+                                  [&](const npy::Array& array) { return array.name == slot.name; });
+  if (found == data.arrays.end()) {
+    return bad(data, "has no array '" + slot.name + "'; it has " + names_in(data));
+  }
+  TensorType wanted = slot.type;
+  bool fits = true;
+  if (slot.axis >= 0 && found->type.rank() == slot.type.rank()) {
+    const auto at = static_cast<size_t>(slot.axis);
+    wanted.shape[at] = found->type.shape[at];
+    fits = wanted.shape[at] > 0 && wanted.shape[at] % slot.row_extent == 0;
+  }
+  if (found->type != wanted || !fits) {
+    return bad(data, "array '" + slot.name + "' is " + to_string(found->type) + ", expected " +
+                         to_string(slot.type) +
+                         (slot.axis < 0 ? ""
+                                        : " with any number of rows along axis " +
+                                              std::to_string(slot.axis)));
   }
   return HostTensor{found->type, found->data};
 }
 
-HostTensor rows_from(const HostTensor& tensor, int axis, int64_t first, int64_t count) {
-  const int64_t rows = tensor.type.shape[static_cast<size_t>(axis)];
+Result<> check_fixed(const UserData& data, const Slot& slot, const HostTensor& tensor,
+                     const ShapePoint& point) {
+  const auto fixed = point.fixed_values.find(slot.name);
+  if (fixed == point.fixed_values.end()) return Ok();
+  if (std::ranges::equal(tensor.bytes.bytes, fixed->second.bytes)) return Ok();
+  return bad(data, "array '" + slot.name +
+                       "' has another value than the one that the engine is built for; give that "
+                       "one, or build for this one with --shape-values");
+}
+
+// `count` rows from `first` on; after the last comes the first again.
+HostTensor rows_from(const HostTensor& tensor, int axis, int64_t first, int64_t count,
+                     int64_t rows) {
   std::vector<HostTensor> parts;
   for (int64_t i = 0; i < count; ++i) {
-    parts.push_back(take_row(tensor, axis, std::min(first + i, rows - 1), rows));
+    parts.push_back(take_row(tensor, axis, (first + i) % rows, rows));
   }
   return stack_rows(parts, axis);
 }
@@ -66,21 +99,28 @@ Result<std::vector<std::vector<HostTensor>>> user_requests(const UserData& data,
                                                            const ShapePoint& point,
                                                            int64_t most_rows) {
   int64_t rows = 0;  // 0: nothing has a batch
+  std::string counted;
   std::vector<HostTensor> tensors;
   std::vector<int> axes;
   for (ir::ValueId id : graph.inputs()) {
-    const std::string& name = graph.value(id).name;
-    const auto batch = point.batch_axes.find(name);
-    axes.push_back(batch == point.batch_axes.end() ? -1 : batch->second);
-    KILN_ASSIGN_OR_RETURN(tensors.emplace_back(),
-                          tensor_for(data, name, graph.type(id), axes.back()));
-    if (axes.back() < 0) continue;
-    const int64_t found = tensors.back().type.shape[static_cast<size_t>(axes.back())];
+    Slot slot{graph.value(id).name, graph.type(id)};
+    const auto batch = point.batch_axes.find(slot.name);
+    if (batch != point.batch_axes.end()) {
+      slot.axis = batch->second;
+      slot.row_extent = slot.type.shape[static_cast<size_t>(slot.axis)] / point.batch;
+    }
+    axes.push_back(slot.axis);
+    KILN_ASSIGN_OR_RETURN(tensors.emplace_back(), tensor_for(data, slot));
+    KILN_RETURN_IF_ERROR(check_fixed(data, slot, tensors.back(), point));
+    if (slot.axis < 0) continue;
+    const int64_t found =
+        tensors.back().type.shape[static_cast<size_t>(slot.axis)] / slot.row_extent;
     if (rows != 0 && found != rows) {
-      return bad(data, "array '" + name + "' has " + std::to_string(found) + " rows, another has " +
-                           std::to_string(rows));
+      return bad(data, "array '" + slot.name + "' has " + std::to_string(found) + " rows, '" +
+                           counted + "' has " + std::to_string(rows));
     }
     rows = found;
+    counted = slot.name;
   }
   if (rows == 0) return std::vector<std::vector<HostTensor>>{std::move(tensors)};
   std::vector<std::vector<HostTensor>> requests;
@@ -88,7 +128,7 @@ Result<std::vector<std::vector<HostTensor>>> user_requests(const UserData& data,
     auto& request = requests.emplace_back();
     for (size_t i = 0; i < tensors.size(); ++i) {
       request.push_back(axes[i] < 0 ? tensors[i]
-                                    : rows_from(tensors[i], axes[i], first, point.batch));
+                                    : rows_from(tensors[i], axes[i], first, point.batch, rows));
     }
   }
   return requests;

@@ -20,7 +20,9 @@ struct UserData {
 Result<std::vector<UserData>> read_user_data(const std::filesystem::path& path);
 
 // The data cut into requests of the point's batch, at most `most_rows` rows in all; the last one is
-// filled up with its last row. Errors name file, input, found and expected.
+// filled up with the first rows again. kInvalidArgument if an array is missing or of another type,
+// if arrays differ in their rows, or if one is fixed at another value: names file, array, found and
+// expected.
 Result<std::vector<std::vector<HostTensor>>> user_requests(const UserData& data,
                                                            const ir::Graph& graph,
                                                            const ShapePoint& point,

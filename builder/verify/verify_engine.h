@@ -5,22 +5,18 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "builder/ir/graph.h"
 #include "builder/shape_point.h"
-#include "builder/tactics/accuracy.h"
+#include "builder/verify/check_output.h"
 #include "builder/verify/reference.h"
+#include "builder/verify/user_data.h"
 #include "engine/engine.h"
 #include "formats/report/report.h"
 
 namespace kiln {
-
-// What "right" means for a whole engine: elementwise by accuracy_for() of the output's dtype, or,
-// where narrow floats are at work, the cosine of each batch row of each float output.
-struct EngineAccuracy {
-  double min_cosine = 0;  // 0: elementwise
-};
 
 // One shape point's verdict; `inputs` is what was wrong, for locating the fault.
 struct PointVerdict {
@@ -42,13 +38,29 @@ class EngineVerifier {
   // reference runs the whole point.
   Result<PointVerdict> verify(const ShapePoint& point);
 
-  // The user's own inputs: all rows of `tensors`, which has the extents of some batch.
-  Result<PointVerdict> verify_data(const ShapePoint& point, const std::string& name,
-                                   std::span<const HostTensor> tensors);
+  // The user's own inputs, at most `most_rows` of them, in requests that fill the point: rows are
+  // repeated where there are too few. Errors as user_requests.
+  Result<PointVerdict> verify_data(const ShapePoint& point, const UserData& data,
+                                   int64_t most_rows);
 
  private:
   struct Rows;  // reference results of single rows
-  Result<std::shared_ptr<const Rows>> reference_rows(const ShapePoint& point);
+  struct RowOrder;
+  bool by_rows(const ShapePoint& point) const;
+  Result<const ShapePointInfo*> find_point(const ShapePoint& point) const;
+  static std::vector<std::vector<HostTensor>> made_up_rows(const ir::Graph& graph,
+                                                           const ShapePoint& single);
+  // The reference's answers to rows of a name; made up where none are given. Answered once for all
+  // points of a shape set.
+  Result<std::shared_ptr<const Rows>> answered_rows(const ShapePoint& point,
+                                                    const std::string& name,
+                                                    std::span<const std::vector<HostTensor>> given);
+  Result<std::vector<HostTensor>> fill_point(const ShapePoint& point, const Rows& rows,
+                                             const RowOrder& order) const;
+  Result<> check_rows(const ShapePoint& point, const Rows& rows, const RowOrder& order,
+                      PointVerdict& verdict) const;
+  Result<> check_whole(const ShapePoint& point, const ir::Graph& graph, const std::string& name,
+                       std::span<const HostTensor> tensors, PointVerdict& verdict) const;
   Result<PointVerdict> verify_rows(const ShapePoint& point);
   Result<PointVerdict> verify_whole(const ShapePoint& point);
 
@@ -56,7 +68,8 @@ class EngineVerifier {
   ImportFn import_;
   EngineAccuracy accuracy_;
   ReferenceOptions reference_;
-  std::map<std::string, std::shared_ptr<const Rows>> rows_;  // by shape set: buckets share them
+  // By shape set and name: buckets share them.
+  std::map<std::pair<std::string, std::string>, std::shared_ptr<const Rows>> rows_;
 };
 
 // The same model at one row.

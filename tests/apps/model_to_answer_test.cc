@@ -90,7 +90,20 @@ TEST_F(ModelToAnswer, AgreesWithOnnxRuntime) {
                             path("x.npz"), "--report", path("report.json")});
   ASSERT_EQ(built.exit_code, 0) << built.err;
   EXPECT_NE(built.out.find("verify data 'x.npz'"), std::string::npos) << built.out;
-  EXPECT_EQ(nlohmann::json::parse(read_text(path("report.json")))["kind"], "kiln-build-report");
+  const auto report = nlohmann::json::parse(read_text(path("report.json")));
+  EXPECT_EQ(report["kind"], "kiln-build-report");
+  // Five rows in buckets of 1, 4 and 8, each filled to its end.
+  const int runs[] = {5, 2, 1}, rows[] = {1, 4, 8};
+  for (size_t i = 0; i < 3; ++i) {
+    int seen = 0;
+    for (const auto& check : report["points"][i]["verification"]) {
+      if (check["what"] != "verify data 'x.npz'") continue;
+      ++seen;
+      EXPECT_EQ(check["rows"], rows[i]);
+      EXPECT_EQ(check["passed"], true);
+    }
+    EXPECT_EQ(seen, runs[i]);
+  }
 
   const auto ran = run_program("engine-run", {path("m.engine"), "--inputs", path("x.npz"),
                                               "--reference", path("y.npz"), "--json"});
