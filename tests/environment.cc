@@ -17,6 +17,7 @@ std::filesystem::path sample_plugin() {
   return build_folder() / "plugins" / "libkiln_plugin_sample.so";
 }
 std::filesystem::path cases_folder() { return environment("KILN_CASES_DIR", KILN_CASES_DIR); }
+std::filesystem::path extra_models_folder() { return environment("KILN_EXTRA_MODELS", ""); }
 std::string compiler() { return environment("KILN_CXX", KILN_CXX); }
 std::string python() { return environment("KILN_PYTHON", KILN_PYTHON); }
 

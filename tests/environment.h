@@ -13,6 +13,9 @@ std::filesystem::path sample_plugin();
 // KILN_CASES_DIR, the conformance cases: empty or missing where there are none.
 std::filesystem::path cases_folder();
 
+// KILN_EXTRA_MODELS, a folder of .onnx files that tests on a GPU also build; empty where not set.
+std::filesystem::path extra_models_folder();
+
 // KILN_CXX, the C++ compiler.
 std::string compiler();
 

@@ -31,8 +31,7 @@ struct FakeFunction {
 constexpr size_t kDeviceBytes = size_t{1} << 27;
 
 struct State {
-  std::atomic<int> calls = 0, fail_at = FakeDriver::kNever, live = 0, launches = 0;
-  std::atomic<CUresult> failure = CUDA_SUCCESS;
+  std::atomic<int> launches = 0;
   std::mutex mutex;
   std::map<CUdeviceptr, size_t> blocks;  // guarded by mutex
 };
@@ -51,19 +50,8 @@ size_t bytes_from(CUdeviceptr address) {
   return address - start < bytes ? bytes - (address - start) : 0;
 }
 
-bool fails() {
-  const int call = state().calls++;
-  return call == state().fail_at;
-}
-#define KILN_MAY_FAIL() \
-  if (fails()) return state().failure
-
-CUresult CUDAAPI ok_init(unsigned) {
-  KILN_MAY_FAIL();
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI ok_init(unsigned) { return CUDA_SUCCESS; }
 CUresult CUDAAPI driver_version(int* version) {
-  KILN_MAY_FAIL();
   *version = 13000;
   return CUDA_SUCCESS;
 }
@@ -76,68 +64,55 @@ CUresult CUDAAPI error_string(CUresult, const char** text) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI device_count(int* count) {
-  KILN_MAY_FAIL();
   *count = 1;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI device_get(CUdevice* device, int ordinal) {
-  KILN_MAY_FAIL();
   *device = ordinal;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI device_name(char* name, int bytes, CUdevice) {
-  KILN_MAY_FAIL();
   std::strncpy(name, "Fake GPU", static_cast<size_t>(bytes));
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI device_attribute(int* value, CUdevice_attribute attribute, CUdevice) {
-  KILN_MAY_FAIL();
   *value = attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR   ? 9
            : attribute == CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR ? 0
                                                                        : 132;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI device_memory(size_t* bytes, CUdevice) {
-  KILN_MAY_FAIL();
   *bytes = kDeviceBytes;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI retain(CUcontext* context, CUdevice) {
-  KILN_MAY_FAIL();
   *context = reinterpret_cast<CUcontext>(&state());
-  ++state().live;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI release(CUdevice) {
-  --state().live;
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI release(CUdevice) { return CUDA_SUCCESS; }
 CUresult CUDAAPI push(CUcontext) { return CUDA_SUCCESS; }
 CUresult CUDAAPI pop(CUcontext*) { return CUDA_SUCCESS; }
 CUresult CUDAAPI memory_info(size_t* free, size_t* total) {
-  *free = *total = kDeviceBytes;
+  *total = kDeviceBytes;
+  *free = *total - FakeDriver::instance().live_bytes();
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI memory_alloc(CUdeviceptr* address, size_t bytes) {
-  KILN_MAY_FAIL();
   if (bytes > kDeviceBytes) return CUDA_ERROR_OUT_OF_MEMORY;
   void* block = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
   std::memset(block, 0xCB, bytes);
   *address = reinterpret_cast<CUdeviceptr>(block);
   const std::lock_guard lock(state().mutex);
   state().blocks[*address] = bytes;
-  ++state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI memory_free(CUdeviceptr address) {
   const std::lock_guard lock(state().mutex);
   if (state().blocks.erase(address) == 0) return CUDA_ERROR_INVALID_VALUE;
   std::free(reinterpret_cast<void*>(address));
-  --state().live;
   return CUDA_SUCCESS;
 }
 CUresult put(CUstream stream, Work work) {
-  KILN_MAY_FAIL();
   auto* fake = reinterpret_cast<FakeStream*>(stream);
   if (fake->capturing) {
     fake->graph->work.push_back(std::move(work));
@@ -162,18 +137,14 @@ CUresult CUDAAPI memory_copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream) {
   });
 }
 CUresult CUDAAPI module_load(CUmodule* module, const void*) {
-  KILN_MAY_FAIL();
   *module = reinterpret_cast<CUmodule>(new int(1));
-  ++state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI module_unload(CUmodule module) {
   delete reinterpret_cast<int*>(module);
-  --state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI get_function(CUfunction* function, CUmodule, const char* name) {
-  KILN_MAY_FAIL();
   static FakeFunction twice{[](size_t i, const std::vector<float*>& p) { p[1][i] = 2 * p[0][i]; },
                             2};
   static FakeFunction add_row{
@@ -184,10 +155,7 @@ CUresult CUDAAPI get_function(CUfunction* function, CUmodule, const char* name) 
   *function = reinterpret_cast<CUfunction>(found);
   return found != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
-CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute, int) {
-  KILN_MAY_FAIL();
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
 CUresult CUDAAPI parameter_info(CUfunction function, size_t parameter, size_t* offset,
                                 size_t* bytes) {
   const auto* fake = reinterpret_cast<FakeFunction*>(function);
@@ -217,36 +185,24 @@ CUresult CUDAAPI launch(const CUlaunchConfig* config, CUfunction function, void*
 }
 
 CUresult CUDAAPI stream_create(CUstream* stream, unsigned) {
-  KILN_MAY_FAIL();
   *stream = reinterpret_cast<CUstream>(new FakeStream());
-  ++state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI stream_destroy(CUstream stream) {
   delete reinterpret_cast<FakeStream*>(stream);
-  --state().live;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI stream_synchronize(CUstream) {
-  KILN_MAY_FAIL();
-  return CUDA_SUCCESS;
-}
-CUresult CUDAAPI stream_wait(CUstream, CUevent, unsigned) {
-  KILN_MAY_FAIL();
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI stream_synchronize(CUstream) { return CUDA_SUCCESS; }
+CUresult CUDAAPI stream_wait(CUstream, CUevent, unsigned) { return CUDA_SUCCESS; }
 CUresult CUDAAPI begin_capture(CUstream stream, CUstreamCaptureMode) {
-  KILN_MAY_FAIL();
   auto* fake = reinterpret_cast<FakeStream*>(stream);
   fake->capturing = true;
   fake->graph = new FakeGraph();
-  ++state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI exchange_capture_mode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 CUresult CUDAAPI graph_destroy(CUgraph graph) {
   delete reinterpret_cast<FakeGraph*>(graph);
-  --state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI end_capture(CUstream stream, CUgraph* graph) {
@@ -254,43 +210,28 @@ CUresult CUDAAPI end_capture(CUstream stream, CUgraph* graph) {
   FakeGraph* captured = std::exchange(fake->graph, nullptr);
   fake->capturing = false;
   *graph = reinterpret_cast<CUgraph>(captured);
-  if (!fails()) return CUDA_SUCCESS;
-  graph_destroy(*graph);
-  *graph = nullptr;
-  return state().failure;
+  return CUDA_SUCCESS;
 }
 CUresult CUDAAPI event_create(CUevent* event, unsigned) {
-  KILN_MAY_FAIL();
   *event = reinterpret_cast<CUevent>(new int(2));
-  ++state().live;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI event_destroy(CUevent event) {
   delete reinterpret_cast<int*>(event);
-  --state().live;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI event_record(CUevent, CUstream) {
-  KILN_MAY_FAIL();
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI event_record(CUevent, CUstream) { return CUDA_SUCCESS; }
 CUresult CUDAAPI event_synchronize(CUevent) { return CUDA_SUCCESS; }
 CUresult CUDAAPI event_elapsed(float* ms, CUevent, CUevent) {
   *ms = 1;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI graph_instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  KILN_MAY_FAIL();
   *exec = reinterpret_cast<CUgraphExec>(new FakeGraph(*reinterpret_cast<FakeGraph*>(graph)));
-  ++state().live;
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI graph_upload(CUgraphExec, CUstream) {
-  KILN_MAY_FAIL();
-  return CUDA_SUCCESS;
-}
+CUresult CUDAAPI graph_upload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult CUDAAPI graph_launch(CUgraphExec exec, CUstream) {
-  KILN_MAY_FAIL();
   ++state().launches;
   for (const Work& work : reinterpret_cast<FakeGraph*>(exec)->work) {
     if (const CUresult result = work(); result != CUDA_SUCCESS) return result;
@@ -299,11 +240,8 @@ CUresult CUDAAPI graph_launch(CUgraphExec exec, CUstream) {
 }
 CUresult CUDAAPI exec_destroy(CUgraphExec exec) {
   delete reinterpret_cast<FakeGraph*>(exec);
-  --state().live;
   return CUDA_SUCCESS;
 }
-
-#undef KILN_MAY_FAIL
 
 }  // namespace
 
@@ -312,16 +250,7 @@ FakeDriver& FakeDriver::instance() {
   return driver;
 }
 
-void FakeDriver::reset() {
-  state().calls = state().launches = 0;
-  state().fail_at = kNever;
-}
-void FakeDriver::fail_call(int n, CUresult result) {
-  state().failure = result;
-  state().fail_at = state().calls + n;
-}
-int FakeDriver::calls() const { return state().calls; }
-int FakeDriver::live() const { return state().live; }
+void FakeDriver::reset() { state().launches = 0; }
 int FakeDriver::launches() const { return state().launches; }
 uint64_t FakeDriver::live_bytes() const {
   const std::lock_guard lock(state().mutex);

@@ -1,24 +1,17 @@
 // A CUDA driver on the host, for tests of the executor: device memory is the heap's, graphs record
-// what their streams were given and replay it, kernels are functions of this file. It counts what
-// lives, and can make its n-th call fail.
+// what their streams were given and replay it, kernels are functions of this file.
 #pragma once
 #include "tests/engine/cuda/fake_libraries.h"
 
 namespace kiln::testing {
 
 struct FakeDriver {
-  static constexpr int kNever = -1;
-
   // The one that the tables of functions use; tests run one after the other.
   static FakeDriver& instance();
 
   void reset();
-  // The n-th of the calls that can fail (0: the next) fails with `result`, once.
-  void fail_call(int n, CUresult result);
-  int calls() const;
-  int live() const;  // contexts, blocks, modules, streams, events and graphs not given back
-  uint64_t live_bytes() const;
-  int launches() const;  // of graphs
+  uint64_t live_bytes() const;  // of device memory
+  int launches() const;         // of graphs
   // The driver alone. Every module has the kernels "twice" (x -> 2 x) and "add_row" (x, row of 4 ->
   // x + row) on f32, one thread an element. A launch that leaves a block of memory fails. A test
   // may add other fakes.
