@@ -1,7 +1,7 @@
 // Matrix products and convolutions.
 #include <algorithm>
 
-#include "builder/import/onnx/conv_attributes.h"
+#include "builder/import/onnx/contraction.h"
 #include "builder/import/onnx/handlers.h"
 
 namespace kiln::onnx_import {
@@ -10,18 +10,6 @@ namespace {
 constexpr int64_t kMaxAmount = INT32_MAX;  // of strides, pads and the like
 
 std::string number(int64_t value) { return std::to_string(value); }
-
-// numpy.matmul: a vector operand gets an axis of 1, which the result drops.
-ValueId numpy_matmul(NodeContext& c, ValueId a, ValueId b) {
-  const bool row = c.rank(a) == 1, column = c.rank(b) == 1;
-  if (row) a = c.unsqueeze(a, {0});
-  if (column) b = c.unsqueeze(b, {1});
-  const ValueId product = c.matmul(a, b);
-  std::vector<int64_t> dropped;
-  if (row) dropped.push_back(c.rank(product) - 2);
-  if (column) dropped.push_back(c.rank(product) - 1);
-  return c.squeeze(product, dropped);
-}
 
 Outputs matmul(NodeContext& c) {
   const std::vector<ValueId> operands{c.input(0), c.input(1)};
@@ -186,6 +174,17 @@ constexpr Handler kHandlers[] = {
 };
 
 }  // namespace
+
+ValueId numpy_matmul(NodeContext& c, ValueId a, ValueId b) {
+  const bool row = c.rank(a) == 1, column = c.rank(b) == 1;
+  if (row) a = c.unsqueeze(a, {0});
+  if (column) b = c.unsqueeze(b, {1});
+  const ValueId product = c.matmul(a, b);
+  std::vector<int64_t> dropped;
+  if (row) dropped.push_back(c.rank(product) - 2);
+  if (column) dropped.push_back(c.rank(product) - 1);
+  return c.squeeze(product, dropped);
+}
 
 Result<ir::Conv> read_conv(NodeContext& c, const Shape& input, const Shape& weight) {
   KILN_RETURN_IF_ERROR(check_ranks(c, input, weight));

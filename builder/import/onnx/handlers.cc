@@ -10,11 +10,12 @@ namespace {
 
 using Family = std::span<const Handler> (*)();
 constexpr Family kFamilies[] = {
-    activation_handlers,    attention_handlers, contraction_handlers,  data_dependent_handlers,
-    einsum_handlers,        generator_handlers, movement_handlers,     pointwise_handlers,
-    normalization_handlers, reduction_handlers, quantization_handlers, indexing_handlers,
-    pooling_handlers,       recurrent_handlers, selection_handlers,    signal_handlers,
-    vision_handlers,        resize_handlers,
+    activation_handlers,    attention_handlers, contraction_handlers, data_dependent_handlers,
+    einsum_handlers,        generator_handlers, indexing_handlers,    movement_handlers,
+    normalization_handlers, padding_handlers,   pointwise_handlers,   pooling_handlers,
+    quantization_handlers,  recurrent_handlers, reduction_handlers,   reshape_handlers,
+    resize_handlers,        selection_handlers, signal_handlers,      slicing_handlers,
+    vision_handlers,
 };
 
 }  // namespace

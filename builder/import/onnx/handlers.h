@@ -18,9 +18,12 @@ std::span<const Handler> einsum_handlers();
 std::span<const Handler> generator_handlers();
 std::span<const Handler> movement_handlers();
 std::span<const Handler> normalization_handlers();
+std::span<const Handler> padding_handlers();
 std::span<const Handler> pointwise_handlers();
 std::span<const Handler> quantization_handlers();
 std::span<const Handler> reduction_handlers();
+std::span<const Handler> reshape_handlers();
+std::span<const Handler> slicing_handlers();
 
 // The long tail: mostly opaque operations.
 std::span<const Handler> indexing_handlers();

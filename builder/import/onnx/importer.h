@@ -15,6 +15,9 @@ namespace kiln::onnx_import {
 
 using Bindings = Result<std::vector<Binding>>;
 
+// What a node goes by: its name, else its first output's, else its operator.
+std::string label(const onnx::Node& node);
+
 class Importer {
  public:
   Importer(const onnx::Model& model, const ShapePoint& point, const ImportOptions& options);
@@ -46,15 +49,17 @@ class Importer {
   void import_main_nodes(Scope& scope);
   Result<> import_nodes(std::span<const onnx::Node> nodes, Scope& scope);
   Result<> import_node(const onnx::Node& node, Scope& scope);
+  // dispatch.cc
   Bindings dispatch(const onnx::Node& node, Scope& scope, std::vector<Binding>& inputs);
   Bindings run_handler(const onnx::Node& node, int64_t opset, Scope& scope,
                        std::vector<Binding>& inputs);
-  Bindings call_function(const onnx::Function& function, const onnx::Node& call, Scope& scope,
-                         std::vector<Binding>& inputs);
   const onnx::Function* find_function(const onnx::Node& node) const;
   Result<> check_known(const onnx::Node& node, const Scope& scope) const;
   Error unknown_operator(const onnx::Node& node, int64_t opset) const;
   Result<int64_t> opset_of(const onnx::Node& node, const Scope& scope) const;
+  // inlining.cc, as inline_body and import_body
+  Bindings call_function(const onnx::Function& function, const onnx::Node& call, Scope& scope,
+                         std::vector<Binding>& inputs);
 
   const onnx::Model& model_;
   const ShapePoint& point_;

@@ -2,7 +2,7 @@
 // x = (q - z) * s.
 #include <cmath>
 
-#include "builder/import/onnx/conv_attributes.h"
+#include "builder/import/onnx/contraction.h"
 #include "builder/import/onnx/handlers.h"
 
 namespace kiln::onnx_import {
@@ -93,15 +93,25 @@ Result<ValueId> to_quantised(NodeContext& c, ValueId x, ValueId zero_point, DTyp
   return c.cast(y, to);
 }
 
+struct Parameters {
+  ValueId scale, zero_point;  // broadcast to the input's shape; no zero point: kNoValue
+};
+
+Result<Parameters> read_parameters(NodeContext& c) {
+  const Shape shape = c.shape(c.input(0));
+  KILN_RETURN_IF_ERROR(check_scale(c, 1));
+  Parameters parameters{kNoValue, kNoValue};
+  KILN_ASSIGN_OR_RETURN(parameters.scale, spread(c, c.input(1), shape));
+  if (c.has(2)) {
+    KILN_ASSIGN_OR_RETURN(parameters.zero_point, spread(c, c.input(2), shape));
+  }
+  return parameters;
+}
+
 Outputs quantize(NodeContext& c) {
   const ValueId x = c.input(0);
-  const Shape shape = c.shape(x);
-  KILN_RETURN_IF_ERROR(check_scale(c, 1));
-  KILN_ASSIGN_OR_RETURN(const ValueId scale, spread(c, c.input(1), shape));
-  ValueId zero_point = kNoValue;
-  if (c.has(2)) {
-    KILN_ASSIGN_OR_RETURN(zero_point, spread(c, c.input(2), shape));
-  }
+  KILN_ASSIGN_OR_RETURN(const auto parameters, read_parameters(c));
+  const auto [scale, zero_point] = parameters;
   DType to = zero_point == kNoValue ? DType::kU8 : c.dtype(zero_point);
   if (c.get_int("output_dtype", 0) != 0) to = c.get_dtype("output_dtype", to);
   const ValueId quotient = c.div(c.cast(x, DType::kF32), c.cast(scale, DType::kF32));
@@ -119,17 +129,12 @@ ValueId centred(NodeContext& c, ValueId q, ValueId zero_point) {
 
 Outputs dequantize(NodeContext& c) {
   const ValueId x = c.input(0);
-  const Shape shape = c.shape(x);
-  KILN_RETURN_IF_ERROR(check_scale(c, 1));
-  KILN_ASSIGN_OR_RETURN(const ValueId scale, spread(c, c.input(1), shape));
-  ValueId zero_point = kNoValue;
-  if (c.has(2)) {
-    if (c.input_type(2).dtype != c.dtype(x)) {
-      return c.fail("zero point is " + to_string(c.input_type(2)) + ", input is " +
-                    to_string(c.type(x)) + "; ONNX wants one type");
-    }
-    KILN_ASSIGN_OR_RETURN(zero_point, spread(c, c.input(2), shape));
+  if (c.has(2) && c.input_type(2).dtype != c.dtype(x)) {
+    return c.fail("zero point is " + to_string(c.input_type(2)) + ", input is " +
+                  to_string(c.type(x)) + "; ONNX wants one type");
   }
+  KILN_ASSIGN_OR_RETURN(const auto parameters, read_parameters(c));
+  const auto [scale, zero_point] = parameters;
   DType to = c.dtype(scale);
   if (c.get_int("output_dtype", 0) != 0) to = c.get_dtype("output_dtype", to);
   const ValueId y =
@@ -146,21 +151,10 @@ ValueId matrix_parameter(NodeContext& c, size_t i, bool rows) {
   return rows && shape.size() == 1 ? c.unsqueeze(c.input(i), {1}) : c.input(i);
 }
 
-ValueId integer_product(NodeContext& c, ValueId a, ValueId b) {
-  const bool row = c.rank(a) == 1, column = c.rank(b) == 1;
-  if (row) a = c.unsqueeze(a, {0});
-  if (column) b = c.unsqueeze(b, {1});
-  const ValueId product = c.matmul(a, b);
-  std::vector<int64_t> dropped;
-  if (row) dropped.push_back(c.rank(product) - 2);
-  if (column) dropped.push_back(c.rank(product) - 1);
-  return c.squeeze(product, dropped);
-}
-
 Outputs matmul_integer(NodeContext& c) {
   const ValueId a = centred(c, c.input(0), matrix_parameter(c, 2, true));
   const ValueId b = centred(c, c.input(1), matrix_parameter(c, 3, false));
-  return one(integer_product(c, a, b));
+  return one(numpy_matmul(c, a, b));
 }
 
 // Inputs: a, a_scale, a_zero, b, b_scale, b_zero, y_scale, y_zero.
@@ -172,7 +166,7 @@ Outputs qlinear_matmul(NodeContext& c) {
     return c.cast(matrix_parameter(c, i, rows), DType::kF32);
   };
   const ValueId factor = c.div(c.mul(scale(1, true), scale(4, false)), scale(6, true));
-  const ValueId product = c.mul(c.cast(integer_product(c, a, b), DType::kF32), factor);
+  const ValueId product = c.mul(c.cast(numpy_matmul(c, a, b), DType::kF32), factor);
   KILN_ASSIGN_OR_RETURN(const ValueId y, to_quantised(c, product, matrix_parameter(c, 7, true),
                                                       c.input_type(7).dtype, true));
   return one(y);

@@ -36,6 +36,18 @@ Binding capture(Scope& scope, const Binding& outer, Constants& constants) {
 
 }  // namespace
 
+Scope body_scope(Scope& outer, ir::Graph& graph) {
+  Scope inner;
+  inner.graph = &graph;
+  inner.parent = &outer;
+  inner.attributes = outer.attributes;
+  inner.opsets = outer.opsets;
+  inner.prefix = outer.prefix;
+  inner.origin = outer.origin;
+  inner.depth = outer.depth + 1;
+  return inner;
+}
+
 std::optional<Binding> find_name(Scope& scope, const std::string& name, Constants& constants) {
   if (const auto it = scope.names.find(name); it != scope.names.end()) return it->second;
   if (!scope.parent) return std::nullopt;

@@ -56,6 +56,10 @@ struct Scope {
   int depth = 0;       // of function calls and bodies
 };
 
+// The scope of a body (of If, Loop, Scan) inside `outer`, imported into `graph`: the outer one, or
+// one of its own.
+Scope body_scope(Scope& outer, ir::Graph& graph);
+
 // Looks a name up here and outwards. A tensor of an outer graph becomes an input of this scope's
 // graph, or a constant where its value is known and small. nullopt: no such name.
 std::optional<Binding> find_name(Scope& scope, const std::string& name, Constants& constants);

@@ -1,5 +1,5 @@
 // GridSample, RoiAlign, DeformConv, Col2Im.
-#include "builder/import/onnx/conv_attributes.h"
+#include "builder/import/onnx/contraction.h"
 #include "builder/import/onnx/handlers.h"
 
 namespace kiln::onnx_import {

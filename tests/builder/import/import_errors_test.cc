@@ -1,6 +1,8 @@
 // The messages of models that cannot be imported.
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "builder/import/onnx/import.h"
 #include "builder/import/onnx/shape_points.h"
 #include "tests/builder/import/model_fixtures.h"
@@ -55,6 +57,15 @@ TEST(ImportErrors, EveryNodeIsListedAtOnce) {
   EXPECT_EQ(check->unsupported[0].node, "a");
   EXPECT_EQ(check->unsupported[1].node, "b");
   EXPECT_NE(error_of(m).find("2 nodes cannot be imported"), std::string::npos);
+}
+
+TEST(ImportErrors, PadsThatNoExtentHolds) {
+  auto m = model({kX}, {node("n", "Pad", {"x", "pads"}, {"y"})}, {"y"});
+  m.graph.initializers.push_back(
+      tensor<int64_t>("pads", DType::kI64, {2}, {std::numeric_limits<int64_t>::min(), 0}));
+  EXPECT_EQ(error_of(m),
+            "import 'm.onnx': node 'n' (Pad): pads has the entry -9223372036854775808, expected "
+            "-2^60 to 2^60");
 }
 
 TEST(ImportErrors, MissingAttribute) {
