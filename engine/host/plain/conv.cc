@@ -4,7 +4,6 @@
 
 #include <algorithm>
 
-#include "engine/host/number_dispatch.h"
 #include "engine/host/parallel.h"
 #include "engine/host/plain/gemm.h"
 #include "engine/host/plain/kernels.h"
@@ -42,19 +41,14 @@ Result<> check_conv(const Operation& o, InputTypes in) {
   return Ok();
 }
 
-namespace {
-
-constexpr int64_t kTile = 512;  // output points of one piece of work
-
-ConvPlan make_plan(const Prepare& p) {
+ConvPlan make_conv_plan(const Prepare& p) {
   const TensorType &x = p.inputs[0].type, &w = p.inputs[1].type, &y = p.outputs[0];
-  const Types types{x, w};
   ConvPlan plan{};
-  plan.window = *conv_window(p.operation, types);
+  plan.window = *conv_window(p.operation, Types{x, w});
   plan.batch = x.shape[0];
   plan.groups = p.operation.get_int("groups", 1);
-  plan.in_channels = w.shape[1];
-  plan.out_channels = w.shape[0] / plan.groups;
+  plan.in_channels = x.shape[1] / plan.groups;
+  plan.out_channels = y.shape[1] / plan.groups;
   plan.in.assign(x.shape.begin() + 2, x.shape.end());
   plan.out.assign(y.shape.begin() + 2, y.shape.end());
   plan.in_points = element_count(plan.in);
@@ -62,6 +56,10 @@ ConvPlan make_plan(const Prepare& p) {
   plan.bias = p.inputs.size() == 3;
   return plan;
 }
+
+namespace {
+
+constexpr int64_t kTile = 512;  // output points of one piece of work
 
 // Whether the columns are the input itself.
 bool is_pointwise(const ConvPlan& plan) {
@@ -155,10 +153,7 @@ void convolve(const ConvPlan& plan, const T* x, const T* w, const T* bias, T* y)
       const T* from = x + image * plan.in_channels * plan.in_points;
       const T* weight = w + group * plan.out_channels * depth;
       T* to = y + image * plan.out_channels * plan.out_points + point;
-      for (int64_t m = 0; m < plan.out_channels; ++m) {
-        std::fill_n(to + m * plan.out_points, count,
-                    bias ? bias[group * plan.out_channels + m] : T{0});
-      }
+      start_from_bias(plan, bias, group, count, to);
       if (thin) {
         depthwise(plan, from, weight, point, count, to);
         continue;
@@ -197,14 +192,8 @@ Result<Types> infer_conv(const Operation& o, InputTypes in) {
 }
 
 Result<KernelPtr> prepare_conv(const Prepare& p) {
-  if (p.outputs[0].dtype == DType::kBool) return unsupported(p.operation, "inputs are bool");
-  if (p.outputs[0].elements() == 0) return make_kernel([](Inputs, Outputs) {});
-  return visit_number(p.outputs[0].dtype, [&]<class T>() {
-    return make_kernel([plan = make_plan(p)](Inputs in, Outputs out) {
-      convolve<T>(plan, input<T>(in, 0), input<T>(in, 1), plan.bias ? input<T>(in, 2) : nullptr,
-                  output<T>(out, 0));
-    });
-  });
+  return make_conv_kernel(p, []<class T>(const ConvPlan& plan, const T* x, const T* w,
+                                         const T* bias, T* y) { convolve(plan, x, w, bias, y); });
 }
 
 }  // namespace kiln::host

@@ -3,7 +3,6 @@
 // in a fixed order.
 #include <algorithm>
 
-#include "engine/host/number_dispatch.h"
 #include "engine/host/parallel.h"
 #include "engine/host/plain/conv.h"
 #include "engine/host/plain/gemm.h"
@@ -11,23 +10,6 @@
 
 namespace kiln::host {
 namespace {
-
-ConvPlan make_plan(const Prepare& p) {
-  const TensorType &x = p.inputs[0].type, &w = p.inputs[1].type, &y = p.outputs[0];
-  const Types types{x, w};
-  ConvPlan plan{};
-  plan.window = *conv_window(p.operation, types);
-  plan.batch = x.shape[0];
-  plan.groups = p.operation.get_int("groups", 1);
-  plan.in_channels = w.shape[0] / plan.groups;
-  plan.out_channels = w.shape[1];
-  plan.in.assign(x.shape.begin() + 2, x.shape.end());
-  plan.out.assign(y.shape.begin() + 2, y.shape.end());
-  plan.in_points = element_count(plan.in);
-  plan.out_points = element_count(plan.out);
-  plan.bias = p.inputs.size() == 3;
-  return plan;
-}
 
 // Adds what one tap of one output channel received from input points [point, point + count).
 template <class T>
@@ -79,10 +61,7 @@ void convolve(const ConvPlan& plan, const T* x, const T* w, const T* bias, T* y)
     for (int64_t image = begin; image < end; ++image) {
       const int64_t group = image % plan.groups;
       T* to = y + image * plan.out_channels * plan.out_points;
-      for (int64_t m = 0; m < plan.out_channels; ++m) {
-        std::fill_n(to + m * plan.out_points, plan.out_points,
-                    bias ? bias[group * plan.out_channels + m] : T{0});
-      }
+      start_from_bias(plan, bias, group, plan.out_points, to);
       convolve_image(plan, x + image * plan.in_channels * plan.in_points,
                      w + group * plan.in_channels * height, to, windows, tile);
     }
@@ -119,14 +98,8 @@ Result<Types> infer_conv_transpose(const Operation& o, InputTypes in) {
 }
 
 Result<KernelPtr> prepare_conv_transpose(const Prepare& p) {
-  if (p.outputs[0].dtype == DType::kBool) return unsupported(p.operation, "inputs are bool");
-  if (p.outputs[0].elements() == 0) return make_kernel([](Inputs, Outputs) {});
-  return visit_number(p.outputs[0].dtype, [&]<class T>() {
-    return make_kernel([plan = make_plan(p)](Inputs in, Outputs out) {
-      convolve<T>(plan, input<T>(in, 0), input<T>(in, 1), plan.bias ? input<T>(in, 2) : nullptr,
-                  output<T>(out, 0));
-    });
-  });
+  return make_conv_kernel(p, []<class T>(const ConvPlan& plan, const T* x, const T* w,
+                                         const T* bias, T* y) { convolve(plan, x, w, bias, y); });
 }
 
 }  // namespace kiln::host

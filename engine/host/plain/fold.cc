@@ -52,16 +52,11 @@ Result<KernelPtr> prepare_max_unpool(const Prepare& p) {
 namespace {
 
 Result<Window> block_window(const Operation& o) {
-  Window w;
-  KILN_ASSIGN_OR_RETURN(w.kernel, ints_attribute(o, "block_shape", -1, 1, kMaxAmount));
-  const auto rank = static_cast<int64_t>(w.kernel.size());
-  if (rank < 1 || rank > 6) return reject(o, "attribute 'block_shape' must have 1 to 6 entries");
-  KILN_ASSIGN_OR_RETURN(w.strides, ints_attribute(o, "strides", rank, 1, kMaxAmount));
-  KILN_ASSIGN_OR_RETURN(w.dilations, ints_attribute(o, "dilations", rank, 1, kMaxAmount));
-  KILN_ASSIGN_OR_RETURN(const auto pads, ints_attribute(o, "pads", 2 * rank, 0, kMaxAmount));
-  w.begin.assign(pads.begin(), pads.begin() + rank);
-  w.end.assign(pads.begin() + rank, pads.end());
-  return w;
+  KILN_ASSIGN_OR_RETURN(auto shape, ints_attribute(o, "block_shape", -1, 1, kMaxAmount));
+  if (shape.empty() || shape.size() > 6) {
+    return reject(o, "attribute 'block_shape' must have 1 to 6 entries");
+  }
+  return read_window(o, std::move(shape));
 }
 
 // How many blocks fit along each axis.

@@ -64,15 +64,9 @@ void for_each_window(const Plan& plan, const Body& body) {
 }
 
 Result<Window> pool_window(const Operation& o, InputTypes in) {
-  const int64_t rank = in[0].rank() - 2;
-  Window w;
-  KILN_ASSIGN_OR_RETURN(w.kernel, ints_attribute(o, "kernel_shape", rank, 1, kMaxAmount));
-  KILN_ASSIGN_OR_RETURN(w.strides, ints_attribute(o, "strides", rank, 1, kMaxAmount));
-  KILN_ASSIGN_OR_RETURN(w.dilations, ints_attribute(o, "dilations", rank, 1, kMaxAmount));
-  KILN_ASSIGN_OR_RETURN(const auto pads, ints_attribute(o, "pads", 2 * rank, 0, kMaxAmount));
-  w.begin.assign(pads.begin(), pads.begin() + rank);
-  w.end.assign(pads.begin() + rank, pads.end());
-  return w;
+  KILN_ASSIGN_OR_RETURN(auto kernel,
+                        ints_attribute(o, "kernel_shape", in[0].rank() - 2, 1, kMaxAmount));
+  return read_window(o, std::move(kernel));
 }
 
 Result<TensorType> pooled(const Operation& o, InputTypes in) {

@@ -20,6 +20,20 @@ struct Window {
   int64_t span(size_t axis) const { return (kernel[axis] - 1) * dilations[axis] + 1; }
 };
 
+// The window of that kernel, by the attributes strides, dilations and pads (all begins, then all
+// ends, not negative), each as long as the kernel has axes.
+inline Result<Window> read_window(const Operation& o, std::vector<int64_t> kernel) {
+  const auto rank = static_cast<int64_t>(kernel.size());
+  Window w;
+  w.kernel = std::move(kernel);
+  KILN_ASSIGN_OR_RETURN(w.strides, ints_attribute(o, "strides", rank, 1, kMaxAmount));
+  KILN_ASSIGN_OR_RETURN(w.dilations, ints_attribute(o, "dilations", rank, 1, kMaxAmount));
+  KILN_ASSIGN_OR_RETURN(const auto pads, ints_attribute(o, "pads", 2 * rank, 0, kMaxAmount));
+  w.begin.assign(pads.begin(), pads.begin() + rank);
+  w.end.assign(pads.begin() + rank, pads.end());
+  return w;
+}
+
 // Walks the points of `extents` in row-major order.
 class Odometer {
  public:
