@@ -26,14 +26,16 @@ KILN_FLOAT_FUNCTION(asinh, asinh)
 KILN_FLOAT_FUNCTION(acosh, acosh)
 KILN_FLOAT_FUNCTION(atanh, atanh)
 
-// Odd rational approximations on the interval outside of which the result rounds to +-1, as on the
-// host; a third of the library's instructions.
+// Odd rational approximations on the interval outside of which the result rounds to +-1, and is
+// exactly that, as on the host: x * (1 + erf(x)) must be 0 for a large negative x. A third of the
+// library's instructions.
 KILN_DEVICE float clamped_to(float x, float end) {
   const float above = x < -end ? -end : x;
   return above > end ? end : above;  // NaN stays
 }
 KILN_DEVICE float tanh_of(float x) {
-  const float v = clamped_to(x, 7.90531110763549805f);
+  constexpr float kEnd = 7.90531110763549805f;
+  const float v = clamped_to(x, kEnd);
   const float s = v * v;
   float p = -2.76076847742355e-16f;
   p = fmaf(p, s, 2.00018790482477e-13f);
@@ -46,10 +48,11 @@ KILN_DEVICE float tanh_of(float x) {
   q = fmaf(q, s, 1.18534705686654e-04f);
   q = fmaf(q, s, 2.26843463243900e-03f);
   q = fmaf(q, s, 4.89352518554385e-03f);
-  return v * (p * quick_reciprocal(q));
+  return fabsf(v) == kEnd ? copysignf(1.0f, v) : v * (p * quick_reciprocal(q));
 }
 KILN_DEVICE float erf_of(float x) {
-  const float v = clamped_to(x, 3.832506856900711f);
+  constexpr float kEnd = 3.832506856900711f;
+  const float v = clamped_to(x, kEnd);
   const float s = v * v;
   float p = -2.72614225801306e-10f;
   p = fmaf(p, s, 2.77068142495902e-08f);
@@ -63,7 +66,7 @@ KILN_DEVICE float erf_of(float x) {
   q = fmaf(q, s, -1.68282697438203e-03f);
   q = fmaf(q, s, -7.37332916720468e-03f);
   q = fmaf(q, s, -1.42647390514189e-02f);
-  return v * (p * quick_reciprocal(q));
+  return fabsf(v) == kEnd ? copysignf(1.0f, v) : v * (p * quick_reciprocal(q));
 }
 
 template <class D>

@@ -197,6 +197,35 @@ TEST(DeviceScalars, FunctionsOfEveryType) {
   expect_same(std::move(trials), false);
 }
 
+// 1 + erf(x) is a factor of x in GELU: beyond the last x whose result is not 1, nothing may be
+// left.
+TEST(DeviceScalars, TanhAndErfEndAtOne) {
+  constexpr float kInf = std::numeric_limits<float>::infinity();
+  const std::vector<double> far{9.1, 10, 20, 1e4, 3e38, kInf, -9.1, -10, -20, -1e4, -3e38, -kInf};
+  KernelBuilder k;
+  const ExprId x = k.load(DType::kF32, k.dim(far.size()));
+  std::vector<ExprId> results;
+  for (const ScalarFn fn : {ScalarFn::kTanh, ScalarFn::kErf}) {
+    Expr e{.kind = Kind::kApply, .dtype = DType::kF32, .fn = fn};
+    e.args = {x};
+    results.push_back(k.add(e));
+  }
+  k.store(results);
+  auto source = emit_cuda(k.kernel, CudaSchedule{});
+  ASSERT_TRUE(source.ok()) << source.error().message;
+  const auto program = HostProgram::compile({{k.kernel, *std::move(source)}});
+  ASSERT_TRUE(program.ok()) << program.error().message;
+  const auto got = program->run(0, {bytes_of(DType::kF32, far)});
+  ASSERT_TRUE(got.ok()) << got.error().message;
+  for (size_t output = 0; output < 2; ++output) {
+    for (size_t i = 0; i < far.size(); ++i) {
+      float y = 0;
+      std::memcpy(&y, (*got)[output].data() + i * sizeof(y), sizeof(y));
+      EXPECT_EQ(y, far[i] < 0 ? -1.0f : 1.0f) << far[i];
+    }
+  }
+}
+
 TEST(DeviceScalars, CastsOfInterestingValues) {
   std::vector<Trial> trials;
   for (uint8_t d = 0; d < kDTypeCount; ++d) {
