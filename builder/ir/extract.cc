@@ -5,6 +5,19 @@
 #include "builder/ir/graph.h"
 
 namespace kiln::ir {
+namespace {
+
+// Copies a node of `from` into `to`; `mapped` gives the value that stands for an input.
+template <class Mapped>
+NodeId copy_node(const Graph& from, const Node& node, Graph& to, const Mapped& mapped) {
+  std::vector<ValueId> inputs;
+  for (ValueId input : node.inputs) inputs.push_back(mapped(input));
+  std::vector<TensorType> types;
+  for (ValueId output : node.outputs) types.push_back(from.type(output));
+  return to.add_typed_node(node.name, node.origins, node.op, std::move(inputs), types);
+}
+
+}  // namespace
 
 Extracted extract(const Graph& graph, std::span<const NodeId> nodes,
                   std::span<const ValueId> outputs) {
@@ -28,12 +41,7 @@ Extracted extract(const Graph& graph, std::span<const NodeId> nodes,
   for (NodeId id : graph.topological_order()) {
     if (!wanted[index_of(id)]) continue;
     const Node& node = graph.node(id);
-    std::vector<ValueId> inputs;
-    for (ValueId input : node.inputs) inputs.push_back(mapped(input));
-    std::vector<TensorType> types;
-    for (ValueId output : node.outputs) types.push_back(graph.type(output));
-    const NodeId copy =
-        result.graph.add_typed_node(node.name, node.origins, node.op, std::move(inputs), types);
+    const NodeId copy = copy_node(graph, node, result.graph, mapped);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       const ValueId output = result.graph.node(copy).outputs[i];
       result.graph.set_value_name(output, graph.value(node.outputs[i]).name);
@@ -56,12 +64,7 @@ std::vector<ValueId> inline_graph(Graph& graph, const Graph& body,
   };
   for (NodeId id : body.topological_order()) {
     const Node& node = body.node(id);
-    std::vector<ValueId> inputs;
-    for (ValueId input : node.inputs) inputs.push_back(mapped(input));
-    std::vector<TensorType> types;
-    for (ValueId output : node.outputs) types.push_back(body.type(output));
-    const NodeId copy =
-        graph.add_typed_node(node.name, node.origins, node.op, std::move(inputs), types);
+    const NodeId copy = copy_node(body, node, graph, mapped);
     for (size_t i = 0; i < node.outputs.size(); ++i) {
       map[node.outputs[i]] = graph.node(copy).outputs[i];
     }

@@ -59,6 +59,26 @@ Result<> check_fields(const AttributeProto& proto) {
   return Ok();
 }
 
+// Numbers and strings; the types that are messages are decode_value()'s.
+Attribute::Value plain_value(AttributeProto& proto) {
+  switch (proto.type()) {
+    case AttributeProto::FLOAT:
+      return proto.f();
+    case AttributeProto::INT:
+      return proto.i();
+    case AttributeProto::STRING:
+      return std::move(*proto.mutable_s());
+    case AttributeProto::FLOATS:
+      return std::vector<float>(proto.floats().begin(), proto.floats().end());
+    case AttributeProto::INTS:
+      return std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
+    case AttributeProto::STRINGS:
+      return std::vector<std::string>(proto.strings().begin(), proto.strings().end());
+    default:
+      return {};
+  }
+}
+
 Result<Attribute::Value> decode_value(AttributeProto& proto, ExternalData& external) {
   const auto tensor = [&](::onnx::TensorProto& t) { return decode_tensor(t, external); };
   const auto sparse = [&](::onnx::SparseTensorProto& t) {
@@ -69,63 +89,30 @@ Result<Attribute::Value> decode_value(AttributeProto& proto, ExternalData& exter
     KILN_ASSIGN_OR_RETURN(Graph decoded, decode_graph(g, external));
     return std::shared_ptr<const Graph>(std::make_shared<Graph>(std::move(decoded)));
   };
-  Attribute::Value value;
+  const auto value = [](auto&& decoded) -> Result<Attribute::Value> {
+    if (!decoded.ok()) return std::move(decoded).error();
+    return Attribute::Value(*std::move(decoded));
+  };
   switch (proto.type()) {
-    case AttributeProto::UNDEFINED:
-      break;
-    case AttributeProto::FLOAT:
-      value = proto.f();
-      break;
-    case AttributeProto::INT:
-      value = proto.i();
-      break;
-    case AttributeProto::STRING:
-      value = std::move(*proto.mutable_s());
-      break;
-    case AttributeProto::TENSOR: {
-      KILN_ASSIGN_OR_RETURN(value, tensor(*proto.mutable_t()));
-      break;
-    }
-    case AttributeProto::GRAPH: {
-      KILN_ASSIGN_OR_RETURN(value, graph(*proto.mutable_g()));
-      break;
-    }
-    case AttributeProto::SPARSE_TENSOR: {
-      KILN_ASSIGN_OR_RETURN(value, sparse(*proto.mutable_sparse_tensor()));
-      break;
-    }
-    case AttributeProto::TYPE_PROTO: {
-      KILN_ASSIGN_OR_RETURN(value, type(*proto.mutable_tp()));
-      break;
-    }
-    case AttributeProto::FLOATS:
-      value = std::vector<float>(proto.floats().begin(), proto.floats().end());
-      break;
-    case AttributeProto::INTS:
-      value = std::vector<int64_t>(proto.ints().begin(), proto.ints().end());
-      break;
-    case AttributeProto::STRINGS:
-      value = std::vector<std::string>(proto.strings().begin(), proto.strings().end());
-      break;
-    case AttributeProto::TENSORS: {
-      KILN_ASSIGN_OR_RETURN(value, decode_each<Tensor>(*proto.mutable_tensors(), tensor));
-      break;
-    }
-    case AttributeProto::GRAPHS: {
-      KILN_ASSIGN_OR_RETURN(
-          value, decode_each<std::shared_ptr<const Graph>>(*proto.mutable_graphs(), graph));
-      break;
-    }
-    case AttributeProto::SPARSE_TENSORS: {
-      KILN_ASSIGN_OR_RETURN(value, decode_each<Tensor>(*proto.mutable_sparse_tensors(), sparse));
-      break;
-    }
-    case AttributeProto::TYPE_PROTOS: {
-      KILN_ASSIGN_OR_RETURN(value, decode_each<ValueInfo>(*proto.mutable_type_protos(), type));
-      break;
-    }
+    case AttributeProto::TENSOR:
+      return value(tensor(*proto.mutable_t()));
+    case AttributeProto::GRAPH:
+      return value(graph(*proto.mutable_g()));
+    case AttributeProto::SPARSE_TENSOR:
+      return value(sparse(*proto.mutable_sparse_tensor()));
+    case AttributeProto::TYPE_PROTO:
+      return value(type(*proto.mutable_tp()));
+    case AttributeProto::TENSORS:
+      return value(decode_each<Tensor>(*proto.mutable_tensors(), tensor));
+    case AttributeProto::GRAPHS:
+      return value(decode_each<std::shared_ptr<const Graph>>(*proto.mutable_graphs(), graph));
+    case AttributeProto::SPARSE_TENSORS:
+      return value(decode_each<Tensor>(*proto.mutable_sparse_tensors(), sparse));
+    case AttributeProto::TYPE_PROTOS:
+      return value(decode_each<ValueInfo>(*proto.mutable_type_protos(), type));
+    default:
+      return plain_value(proto);
   }
-  return value;
 }
 
 Result<Attribute> decode_unnamed(AttributeProto& proto, ExternalData& external) {

@@ -21,8 +21,7 @@ T floored_mod(T a, T b, DType) {
 }
 
 template <class T>
-LaneFunction float_unary(ScalarFn fn) {
-  constexpr bool kFast = std::is_same_v<T, float>;
+LaneFunction algebraic(ScalarFn fn) {
   switch (fn) {
     case ScalarFn::kIdentity:
       return unary<T, T, [](T x, DType) { return x; }>;
@@ -30,13 +29,6 @@ LaneFunction float_unary(ScalarFn fn) {
       return unary<T, T, [](T x, DType) { return std::fabs(x); }>;
     case ScalarFn::kNeg:
       return unary<T, T, [](T x, DType) { return -x; }>;
-    case ScalarFn::kExp:
-      if constexpr (kFast)
-        return unary<T, T, [](T x, DType) { return exp_f32(x); }>;
-      else
-        return unary<T, T, [](T x, DType) { return std::exp(x); }>;
-    case ScalarFn::kLog:
-      return unary<T, T, [](T x, DType) { return std::log(x); }>;
     case ScalarFn::kSqrt:
       return unary<T, T, [](T x, DType) { return std::sqrt(x); }>;
     case ScalarFn::kReciprocal:
@@ -49,6 +41,28 @@ LaneFunction float_unary(ScalarFn fn) {
       return unary<T, T, [](T x, DType) { return std::nearbyint(x); }>;
     case ScalarFn::kSign:
       return unary<T, T, sign_of<T>>;
+    case ScalarFn::kIsNan:
+      return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x != x; }>;
+    case ScalarFn::kIsPosInf:
+      return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x == T{HUGE_VALF}; }>;
+    case ScalarFn::kIsNegInf:
+      return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x == -T{HUGE_VALF}; }>;
+    default:
+      return nullptr;
+  }
+}
+
+template <class T>
+LaneFunction transcendental(ScalarFn fn) {
+  constexpr bool kFast = std::is_same_v<T, float>;
+  switch (fn) {
+    case ScalarFn::kExp:
+      if constexpr (kFast)
+        return unary<T, T, [](T x, DType) { return exp_f32(x); }>;
+      else
+        return unary<T, T, [](T x, DType) { return std::exp(x); }>;
+    case ScalarFn::kLog:
+      return unary<T, T, [](T x, DType) { return std::log(x); }>;
     case ScalarFn::kSin:
       return unary<T, T, [](T x, DType) { return std::sin(x); }>;
     case ScalarFn::kCos:
@@ -86,12 +100,6 @@ LaneFunction float_unary(ScalarFn fn) {
         return unary<T, T, [](T x, DType) { return sigmoid_f32(x); }>;
       else
         return unary<T, T, [](T x, DType) { return T{1} / (T{1} + std::exp(-x)); }>;
-    case ScalarFn::kIsNan:
-      return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x != x; }>;
-    case ScalarFn::kIsPosInf:
-      return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x == T{HUGE_VALF}; }>;
-    case ScalarFn::kIsNegInf:
-      return unary<T, uint8_t, [](T x, DType) -> uint8_t { return x == -T{HUGE_VALF}; }>;
     default:
       return nullptr;
   }
@@ -128,7 +136,8 @@ bool float_less(T a, T b, DType) {
 
 template <class T>
 LaneFunction function_of(ScalarFn fn) {
-  if (LaneFunction found = float_unary<T>(fn)) return found;
+  if (LaneFunction found = algebraic<T>(fn)) return found;
+  if (LaneFunction found = transcendental<T>(fn)) return found;
   if (LaneFunction found = float_binary<T>(fn)) return found;
   return comparison<T, float_less<T>>(fn);
 }
