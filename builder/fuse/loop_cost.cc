@@ -61,8 +61,7 @@ double bytes(const TensorType& type, int64_t elements) {
   return static_cast<double>(elements) * bits_of(type.dtype) / 8;
 }
 
-}  // namespace
-
+// The number of points that a body's loop nest visits: its largest output or reduced operand.
 int64_t loop_points(const Graph& body) {
   int64_t points = 0;
   for (ValueId output : body.outputs()) points = std::max(points, body.type(output).elements());
@@ -73,6 +72,8 @@ int64_t loop_points(const Graph& body) {
   }
   return points;
 }
+
+}  // namespace
 
 double loop_cost(const Graph& body) {
   if (is_alias(body)) return 0;

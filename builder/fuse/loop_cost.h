@@ -10,9 +10,6 @@ namespace kiln::fuse {
 // A body that becomes one kernel. A body of reshapes alone is an alias and costs nothing.
 double loop_cost(const ir::Graph& body);
 
-// The number of points that a body's loop nest visits: its largest output or reduced operand.
-int64_t loop_points(const ir::Graph& body);
-
 // Cheap enough to compute again in every reader: no reduction, no lookup, little arithmetic.
 bool is_cheap(const ir::Graph& body);
 

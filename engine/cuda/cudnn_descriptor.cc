@@ -78,10 +78,6 @@ DescriptorWriter& DescriptorWriter::real(cudnnBackendAttributeName_t name, doubl
   return set(name, CUDNN_TYPE_DOUBLE, 1, &value);
 }
 
-DescriptorWriter& DescriptorWriter::real_f32(cudnnBackendAttributeName_t name, float value) {
-  return set(name, CUDNN_TYPE_FLOAT, 1, &value);
-}
-
 DescriptorWriter& DescriptorWriter::descriptor(cudnnBackendAttributeName_t name,
                                                const CudnnDescriptor& value) {
   const cudnnBackendDescriptor_t raw = value.get();

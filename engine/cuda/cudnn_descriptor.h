@@ -46,8 +46,7 @@ class DescriptorWriter {
   DescriptorWriter& ints(cudnnBackendAttributeName_t name, std::span<const int64_t> values);
   DescriptorWriter& number(cudnnBackendAttributeName_t name, int64_t value);
   DescriptorWriter& flag(cudnnBackendAttributeName_t name, bool value);
-  DescriptorWriter& real(cudnnBackendAttributeName_t name, double value);     // stored as f64
-  DescriptorWriter& real_f32(cudnnBackendAttributeName_t name, float value);  // stored as f32
+  DescriptorWriter& real(cudnnBackendAttributeName_t name, double value);  // stored as f64
   DescriptorWriter& descriptor(cudnnBackendAttributeName_t name, const CudnnDescriptor& value);
   DescriptorWriter& descriptors(cudnnBackendAttributeName_t name,
                                 std::span<const cudnnBackendDescriptor_t> values);

@@ -254,14 +254,6 @@ void store_lanes(DType dtype, void* data, int64_t first, int64_t stride, int64_t
   });
 }
 
-void store_lanes_at(DType dtype, void* data, const int64_t* offsets, int64_t count,
-                    const void* lanes, bool saturate) {
-  visit_dtype(dtype, [&]<DType kDType>(Typed<kDType>) {
-    const auto* in = static_cast<const LaneOf<kDType>*>(lanes);
-    for (int64_t i = 0; i < count; ++i) write<kDType>(data, offsets[i], in[i], saturate);
-  });
-}
-
 void cast_lanes(DType from, const void* in, DType to, void* out, int64_t count, bool saturate) {
   visit_lane(from, [&]<DType kFrom>(Typed<kFrom>) {
     visit_dtype(to, [&]<DType kTo>(Typed<kTo>) {

@@ -27,8 +27,6 @@ void load_lanes_at(DType dtype, const void* data, const int64_t* offsets, int64_
 // one thread at a time.
 void store_lanes(DType dtype, void* data, int64_t first, int64_t stride, int64_t count,
                  const void* lanes, bool saturate = true);
-void store_lanes_at(DType dtype, void* data, const int64_t* offsets, int64_t count,
-                    const void* lanes, bool saturate = true);
 // ONNX's Cast between lanes of two dtypes; the result is a value that `to` can hold.
 void cast_lanes(DType from, const void* in, DType to, void* out, int64_t count,
                 bool saturate = true);

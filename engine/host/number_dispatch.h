@@ -9,7 +9,7 @@
 namespace kiln::host {
 
 // Returns f.template operator()<T>() with T the dtype's type, bool as uint8_t.
-// REQUIRES: is_native(dtype).
+// REQUIRES: no narrow float and no 4-bit integer; kernels get those widened.
 template <class F>
 auto visit_number(DType dtype, F&& f) {
   switch (dtype) {
@@ -57,11 +57,6 @@ auto visit_size(int64_t bytes, F&& f) {
     default:
       return f.template operator()<uint64_t>();
   }
-}
-
-// Whether visit_number has a type for it.
-inline bool is_native(DType dtype) {
-  return (!is_float(dtype) && bits_of(dtype) >= 8) || dtype == DType::kF32 || dtype == DType::kF64;
 }
 
 // Arithmetic that wraps instead of being undefined.

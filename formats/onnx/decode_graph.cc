@@ -42,26 +42,14 @@ Result<std::vector<Tensor>> decode_initializers(::onnx::GraphProto& proto, Exter
   return tensors;
 }
 
-Result<std::vector<Node>> decode_nodes(
-    google::protobuf::RepeatedPtrField<::onnx::NodeProto>& protos, ExternalData& external) {
-  std::vector<Node> nodes;
-  nodes.reserve(static_cast<size_t>(protos.size()));
-  for (auto& proto : protos) {
-    KILN_ASSIGN_OR_RETURN(Node node, decode_node(proto, external));
-    nodes.push_back(std::move(node));
-  }
-  return nodes;
+// "ai.onnx" is the long name of the domain "".
+std::string canonical_domain(const std::string& domain) {
+  return domain == "ai.onnx" ? "" : domain;
 }
 
 template <class Protos>
 std::vector<std::string> strings(const Protos& protos) {
   return {protos.begin(), protos.end()};
-}
-
-}  // namespace
-
-std::string canonical_domain(const std::string& domain) {
-  return domain == "ai.onnx" ? "" : domain;
 }
 
 Result<Node> decode_node(::onnx::NodeProto& proto, ExternalData& external) {
@@ -80,6 +68,19 @@ Result<Node> decode_node(::onnx::NodeProto& proto, ExternalData& external) {
   }
   return node;
 }
+
+Result<std::vector<Node>> decode_nodes(
+    google::protobuf::RepeatedPtrField<::onnx::NodeProto>& protos, ExternalData& external) {
+  std::vector<Node> nodes;
+  nodes.reserve(static_cast<size_t>(protos.size()));
+  for (auto& proto : protos) {
+    KILN_ASSIGN_OR_RETURN(Node node, decode_node(proto, external));
+    nodes.push_back(std::move(node));
+  }
+  return nodes;
+}
+
+}  // namespace
 
 Result<Graph> decode_graph(::onnx::GraphProto& proto, ExternalData& external) {
   Graph graph;

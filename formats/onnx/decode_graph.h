@@ -12,16 +12,12 @@ namespace kiln::onnx {
 
 // These take the bytes of tensors out of the protos. Errors name the node, initializer or value.
 Result<Graph> decode_graph(::onnx::GraphProto& proto, ExternalData& external);
-Result<Node> decode_node(::onnx::NodeProto& proto, ExternalData& external);
 Result<Attribute> decode_attribute(::onnx::AttributeProto& proto, ExternalData& external);
 Result<Function> decode_function(::onnx::FunctionProto& proto, ExternalData& external);
 
 // Fails when a domain is listed with two versions.
 Result<std::map<std::string, int64_t>> decode_opset_imports(
     const google::protobuf::RepeatedPtrField<::onnx::OperatorSetIdProto>& protos);
-
-// "ai.onnx" is the long name of the domain "".
-std::string canonical_domain(const std::string& domain);
 
 AttributeKind decode_kind(::onnx::AttributeProto::AttributeType type);
 

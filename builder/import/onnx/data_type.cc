@@ -26,13 +26,6 @@ std::optional<DType> dtype_of_onnx(int64_t data_type) {
   return std::nullopt;
 }
 
-int64_t onnx_of_dtype(DType dtype) {
-  for (const Row& row : kRows) {
-    if (row.dtype == dtype) return row.number;
-  }
-  return 0;
-}
-
 std::string onnx_type_name(int64_t data_type) {
   if (const auto dtype = dtype_of_onnx(data_type)) return std::string(to_string(*dtype));
   switch (data_type) {

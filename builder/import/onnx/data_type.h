@@ -10,7 +10,6 @@ namespace kiln::onnx_import {
 
 // nullopt for strings, complex numbers and numbers that ONNX does not have.
 std::optional<DType> dtype_of_onnx(int64_t data_type);
-int64_t onnx_of_dtype(DType dtype);
 // "string", "complex64", "number 99".
 std::string onnx_type_name(int64_t data_type);
 

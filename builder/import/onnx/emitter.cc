@@ -183,13 +183,6 @@ ValueId Emitter::transpose(ValueId x, std::vector<int64_t> perm) {
   return emit(ir::Transpose{std::move(perm)}, {x});
 }
 
-ValueId Emitter::swap_axes(ValueId x, int64_t a, int64_t b) {
-  auto perm = iota(rank(x));
-  if (failed()) return kNoValue;
-  std::swap(perm.at(at(a)), perm.at(at(b)));
-  return transpose(x, std::move(perm));
-}
-
 ValueId Emitter::reshape(ValueId x, Shape shape) {
   if (failed() || x == kNoValue) return emit(ir::Reshape{std::move(shape)}, {x});
   if (this->shape(x) == shape) return x;

@@ -69,7 +69,6 @@ class Emitter {
   // Sum over the axes divided by their extent; computed in f32 at least for narrow floats.
   ValueId mean(ValueId x, std::vector<int64_t> axes, bool keep_dims = true);
   ValueId transpose(ValueId x, std::vector<int64_t> perm);
-  ValueId swap_axes(ValueId x, int64_t a, int64_t b);
   ValueId reshape(ValueId x, Shape shape);
   ValueId squeeze(ValueId x, std::vector<int64_t> axes);    // sorted, non-negative, of extent 1
   ValueId unsqueeze(ValueId x, std::vector<int64_t> axes);  // sorted, of the output's rank
