@@ -1,4 +1,4 @@
-// How the host's kernels are written: a row of the table in host_kernels.cc names an operation, an
+// How the host's kernels are written: a row of the table in kernel_table.cc names an operation, an
 // infer function says which types it yields (or what is wrong with it), and a prepare function
 // turns it into a kernel, usually a lambda over a small plan.
 #pragma once

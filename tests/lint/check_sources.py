@@ -6,7 +6,7 @@ import pathlib
 import re
 import sys
 
-MAX_LINES = 800
+MAX_LINES = 400
 BANNED_STEMS = {"util", "utils", "common", "helper", "helpers", "manager", "misc"}
 SUFFIXES = {".h", ".cc", ".c", ".cuh"}
 ROOMS = ("formats", "engine", "builder", "calibration", "plugins", "apps", "tests")

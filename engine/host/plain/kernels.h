@@ -1,5 +1,5 @@
 // Every plain kernel: a function that infers its types and one that prepares it. What the
-// operations mean is in OPERATIONS.md; the table that names them is in host_kernels.cc.
+// operations mean is in OPERATIONS.md; the table that names them is in kernel_table.cc.
 #pragma once
 #include "engine/host/kernel.h"
 

@@ -1,4 +1,4 @@
-// Stands in for device_primitives.cuh: generated kernels as host C++. The threads of a block run as
+// Stands in for device/primitives.cuh: generated kernels as host C++. The threads of a block run as
 // fibers in turn, one step from barrier to barrier; each access to memory is checked.
 #include <ucontext.h>
 
