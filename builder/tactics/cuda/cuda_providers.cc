@@ -3,6 +3,7 @@
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
+#include "builder/tactics/cuda/attention_provider.h"
 #include "builder/tactics/cuda/cublaslt_provider.h"
 #include "builder/tactics/cuda/cudnn_provider.h"
 #include "builder/tactics/cuda/lower_device.h"
@@ -85,6 +86,7 @@ Result<Lowered> grouped_lower(const TacticQuery& query, const Tactic& tactic) {
 constexpr TacticProvider kCudaProviders[] = {
     {"cublaslt", 1, false, cublaslt_candidates, cublaslt_lower},
     {"cudnn", 1, false, cudnn_candidates, cudnn_lower},
+    {"attention", 1, false, attention_candidates, attention_lower},
     {"generated", 1, false, generated_candidates, generated_lower},
     {"grouped", 1, false, grouped_candidates, grouped_lower},
 };

@@ -1,10 +1,7 @@
 #include "builder/tactics/cuda/cudnn_attention.h"
 
 #include <limits>
-#include <set>
-
-#include "builder/fuse/region.h"
-#include "builder/tactics/strided_view.h"
+#include "builder/tactics/cuda/attention_operands.h"
 
 namespace kiln {
 namespace {
@@ -37,48 +34,36 @@ class Writer {
     rows_ = {q[0], q[1], q[2], 1};
   }
 
-  Result<AttentionProblem> write(const ir::Attention& op) {
-    std::vector<ir::NodeId> passed = {body_.value(node_.outputs[0]).producer};
-    KILN_ASSIGN_OR_RETURN(const int64_t q, operand(0, passed));
-    KILN_ASSIGN_OR_RETURN(const int64_t k, operand(1, passed));
+  Result<AttentionProblem> write(const AttentionOperands& operands) {
+    const ir::Attention& op = *operands.op;
+    KILN_ASSIGN_OR_RETURN(const int64_t q, operand(0, operands.q));
+    StridedView keys = operands.k;  // cuDNN's pattern has k transposed
+    std::swap(keys.dims[2], keys.dims[3]);
+    std::swap(keys.strides[2], keys.strides[3]);
+    KILN_ASSIGN_OR_RETURN(const int64_t k, operand(1, keys));
     int64_t scores = matmul(q, k, inside(DType::kF32, scores_));
     scores = pointwise(CUDNN_POINTWISE_MUL, scores, number(static_cast<float>(op.scale)), scores_);
-    if (node_.inputs.size() > 3) {
-      KILN_ASSIGN_OR_RETURN(const int64_t mask, operand(3, passed));
+    if (operands.mask) {
+      KILN_ASSIGN_OR_RETURN(const int64_t mask, operand(3, *operands.mask));
       scores = pointwise(CUDNN_POINTWISE_ADD, scores, mask, scores_);
       // A row of nothing but -inf has equal weights.
       scores = pointwise(CUDNN_POINTWISE_MAX, scores, number(kLeastScore), scores_);
     }
     if (op.causal) scores = mask_above_diagonal(scores);
     const int64_t weights = softmax(scores);
-    KILN_ASSIGN_OR_RETURN(const int64_t v, operand(2, passed));
-    KILN_ASSIGN_OR_RETURN(const StridedView out, view_in_output(body_, node_.outputs[0], passed));
-    made_.output = problem().add({body_.type(node_.outputs[0]).dtype, out.dims, out.strides});
+    KILN_ASSIGN_OR_RETURN(const int64_t v, operand(2, operands.v));
+    made_.output =
+        problem().add({body_.type(node_.outputs[0]).dtype, operands.y.dims, operands.y.strides});
     problem().operations.emplace_back(CudnnMatmul{weights, v, made_.output});
-    const std::set<ir::NodeId> seen(passed.begin(), passed.end());
-    if (seen.size() != body_.topological_order().size()) {
-      return refuse("the region computes more than attention");
-    }
     return std::move(made_);
   }
 
  private:
   CudnnProblem& problem() { return made_.problem; }
 
-  Result<int64_t> operand(size_t slot, std::vector<ir::NodeId>& passed) {
-    const ir::ValueId value = node_.inputs[slot];
-    KILN_ASSIGN_OR_RETURN(StridedView view, view_of_input(body_, value, passed));
-    const DType dtype = body_.type(value).dtype;
+  Result<int64_t> operand(size_t slot, const StridedView& view) {
+    const DType dtype = body_.type(node_.inputs[slot]).dtype;
     if (view.offset * bits_of(dtype) % 128 != 0) return refuse("an operand starts off 16 bytes");
-    if (slot == 1) {  // cuDNN's pattern has k transposed
-      std::swap(view.dims[2], view.dims[3]);
-      std::swap(view.strides[2], view.strides[3]);
-    }
-    while (view.dims.size() < 4) {  // a mask that broadcasts
-      view.strides.insert(view.strides.begin(),
-                          view.dims.empty() ? 1 : view.strides[0] * view.dims[0]);
-      view.dims.insert(view.dims.begin(), 1);
-    }
     const int64_t tensor = problem().add({dtype, view.dims, view.strides});
     made_.inputs.push_back({tensor, view.source, view.offset});
     return tensor;
@@ -160,12 +145,10 @@ class Writer {
 }  // namespace
 
 Result<AttentionProblem> attention_problem(const ir::Graph& body) {
-  const ir::NodeId anchor = fuse::anchor_of(body);
-  const auto* op =
-      anchor == ir::kNoNode ? nullptr : std::get_if<ir::Attention>(&body.node(anchor).op);
-  if (op == nullptr || body.outputs().size() != 1) return refuse("the region is no attention");
-  KILN_RETURN_IF_ERROR(check_attention(body, body.node(anchor), *op));
-  return Writer(body, body.node(anchor)).write(*op);
+  KILN_ASSIGN_OR_RETURN(const AttentionOperands operands, attention_operands(body));
+  const ir::Node& node = body.node(operands.anchor);
+  KILN_RETURN_IF_ERROR(check_attention(body, node, *operands.op));
+  return Writer(body, node).write(operands);
 }
 
 }  // namespace kiln

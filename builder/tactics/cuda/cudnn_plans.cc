@@ -56,6 +56,24 @@ Result<NumericalNotes> notes_of(const CudnnApi& cudnn, const CudnnDescriptor& en
   return notes;
 }
 
+// Whether a plan of the engine can be loaded only where cuDNN finds NVRTC, or wants operands in
+// an order of its own.
+Result<bool> needs_more_than_cudnn(const CudnnApi& cudnn, const CudnnDescriptor& engine) {
+  cudnnBackendBehaviorNote_t notes[16];
+  int64_t count = 0;
+  KILN_RETURN_IF_ERROR(
+      cuda::check(cudnn,
+                  cudnn.get_attribute(engine.get(), CUDNN_ATTR_ENGINE_BEHAVIOR_NOTE,
+                                      CUDNN_TYPE_BEHAVIOR_NOTE, 16, &count, notes),
+                  "reading how an engine behaves"));
+  return std::any_of(notes, notes + std::clamp<int64_t>(count, 0, 16),
+                     [](cudnnBackendBehaviorNote_t note) {
+                       return note == CUDNN_BEHAVIOR_NOTE_RUNTIME_COMPILATION ||
+                              note == CUDNN_BEHAVIOR_NOTE_REQUIRES_FILTER_INT8x32_REORDER ||
+                              note == CUDNN_BEHAVIOR_NOTE_REQUIRES_BIAS_INT8x32_REORDER;
+                     });
+}
+
 bool is_f32(const CudnnProblem& problem) {
   return std::any_of(problem.tensors.begin(), problem.tensors.end(), [](const CudnnTensor& t) {
     return t.dtype == DType::kF32 && !t.is_virtual && !t.by_value;
@@ -165,6 +183,8 @@ Result<> propose(const CudnnTarget& target, const CudnnProblem& problem,
     if (engine.empty()) continue;
     KILN_ASSIGN_OR_RETURN(const NumericalNotes notes, notes_of(cudnn, engine[0]));
     if (!acceptable(notes) || (rounds_to_tf32(notes, problem) && !limits.allow_tf32)) continue;
+    KILN_ASSIGN_OR_RETURN(const bool needs_more, needs_more_than_cudnn(cudnn, engine[0]));
+    if (needs_more) continue;
     KILN_ASSIGN_OR_RETURN(std::string text, text_of(cudnn, config, engine[0]));
     if (std::find(engines.begin(), engines.end(), text) == engines.end()) {
       engines.push_back(std::move(text));

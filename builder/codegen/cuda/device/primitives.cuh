@@ -123,3 +123,70 @@ KILN_DEVICE void begin_kernel() {
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
 }
+
+// 2 ^ x within two units in the last place; results below 2^-126 are 0.
+KILN_DEVICE float quick_power_of_2(float x) {
+  float y;
+  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(x));
+  return y;
+}
+
+// --- tensor cores, fed through shared memory ---
+
+KILN_DEVICE unsigned pack_f16(float low, float high) {
+  unsigned both;
+  asm("cvt.rn.f16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+KILN_DEVICE unsigned pack_bf16(float low, float high) {
+  unsigned both;
+  asm("cvt.rn.bf16x2.f32 %0, %1, %2;" : "=r"(both) : "f"(high), "f"(low));
+  return both;
+}
+
+KILN_DEVICE unsigned shared_address(const void* shared) {
+  return static_cast<unsigned>(__cvta_generic_to_shared(shared));
+}
+// 16 bytes into shared memory, zeros unless `there`; both ends on 16-byte boundaries. Copies that
+// were started are closed as one group.
+KILN_DEVICE void copy_async(void* shared, const void* from, bool there) {
+  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
+               "l"(from), "r"(there ? 16 : 0)
+               : "memory");
+}
+KILN_DEVICE void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
+// This thread's copies of all groups but the latest have arrived.
+KILN_DEVICE void wait_for_copies_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+
+// Four 8x8 matrices of 16-bit elements: lane i names row i % 8 of matrix i / 8, and gets the two
+// elements of each matrix at row i / 4 and columns 2 (i % 4) and the next.
+KILN_DEVICE void load_matrices(unsigned (&m)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+// The same of the matrices transposed.
+KILN_DEVICE void load_matrices_transposed(unsigned (&m)[4], const void* row) {
+  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0, %1, %2, %3}, [%4];"
+               : "=r"(m[0]), "=r"(m[1]), "=r"(m[2]), "=r"(m[3])
+               : "r"(shared_address(row))
+               : "memory");
+}
+
+// c += a b for 16x16 times 16x8, as mma.m16n8k16 lays them over a warp.
+template <bool kF16>
+KILN_DEVICE void multiply_accumulate(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                     unsigned b1) {
+  if constexpr (kF16) {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  } else {
+    asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0, %1, %2, %3}, {%4, %5, %6, %7}, "
+        "{%8, %9}, {%0, %1, %2, %3};"
+        : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
+        : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
+  }
+}

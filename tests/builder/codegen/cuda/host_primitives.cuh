@@ -203,3 +203,72 @@ static inline void store_half_byte(void* buffer, Index at, unsigned bits) {
 template <int kCount>
 static inline void forget(unsigned (&)[kCount]) {}
 static inline void begin_kernel() {}
+
+static inline float quick_power_of_2(float x) { return std::exp2(x); }
+
+static inline unsigned pack_f16(float low, float high) { return f16_of(low) | f16_of(high) << 16; }
+static inline unsigned pack_bf16(float low, float high) {
+  return bf16_of(low) | bf16_of(high) << 16;
+}
+
+static inline void copy_async(void* shared, const void* from, bool there) {
+  if (reinterpret_cast<uintptr_t>(shared) % 16 != 0) fail("a copy to shared memory off 16 bytes");
+  std::memset(shared, 0, 16);
+  if (there && may_touch(from, 16, false)) std::memcpy(shared, from, 16);
+}
+static inline void close_copies() {}
+static inline void wait_for_copies_but_last() {}
+
+// What each lane of the warp offers.
+template <class T>
+static inline void gather_warp(T x, T (&all)[32]) {
+  Fiber& self = fibers[threadIdx.x];
+  const unsigned turn = self.shuffles++ % 2;
+  std::memcpy(&self.slots[turn], &x, sizeof x);
+  pause(Stop::kShuffle);
+  const unsigned first = threadIdx.x / 32 * 32;
+  for (unsigned i = 0; i < 32; ++i) {
+    std::memcpy(&all[i], &fibers[first + i].slots[turn], sizeof x);
+  }
+}
+
+template <bool kTransposed>
+static inline void load_four(unsigned (&m)[4], const void* row) {
+  const uint16_t* rows[32];
+  gather_warp(static_cast<const uint16_t*>(row), rows);
+  const unsigned lane = threadIdx.x % 32, a = lane / 4, b = lane % 4 * 2;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned low = kTransposed ? rows[8 * i + b][a] : rows[8 * i + a][b];
+    const unsigned high = kTransposed ? rows[8 * i + b + 1][a] : rows[8 * i + a][b + 1];
+    m[i] = low | high << 16;
+  }
+}
+static inline void load_matrices(unsigned (&m)[4], const void* row) { load_four<false>(m, row); }
+static inline void load_matrices_transposed(unsigned (&m)[4], const void* row) {
+  load_four<true>(m, row);
+}
+
+// By PTX's description of the fragments of mma.m16n8k16.
+template <bool kF16>
+static inline void multiply_accumulate(float (&c)[4], const unsigned (&a)[4], unsigned b0,
+                                       unsigned b1) {
+  const auto pair = [](unsigned low, unsigned high) { return low | uint64_t{high} << 32; };
+  uint64_t a01[32], a23[32], b01[32];
+  gather_warp(pair(a[0], a[1]), a01);
+  gather_warp(pair(a[2], a[3]), a23);
+  gather_warp(pair(b0, b1), b01);
+  const auto half = [](uint64_t words, unsigned at) {
+    const unsigned bits = static_cast<unsigned>(words >> (16 * at)) & 0xFFFF;
+    return kF16 ? float_of_f16(bits) : float_of(bits << 16);
+  };
+  const unsigned lane = threadIdx.x % 32;
+  for (unsigned i = 0; i < 4; ++i) {
+    const unsigned row = lane / 4 + i / 2 * 8, column = lane % 4 * 2 + i % 2;
+    for (unsigned k = 0; k < 16; ++k) {
+      const unsigned from = row % 8 * 4 + k % 8 / 2;
+      const float left = half((k < 8 ? a01 : a23)[from], row / 8 * 2 + k % 2);
+      const float right = half(b01[column * 4 + k % 8 / 2], k / 8 * 2 + k % 2);
+      c[i] += left * right;
+    }
+  }
+}
