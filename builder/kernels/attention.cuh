@@ -1,7 +1,7 @@
-// softmax(scale q k' + mask) v in one kernel, for f16 and bf16: a warp holds 16 rows of q and of the
-// result in registers and passes over tiles of k and v in shared memory, with the softmax corrected
-// as its maximum grows. Dao, FlashAttention-2 (2023); Milakov and Gimelshein, Online normalizer
-// calculation for softmax (2018).
+// softmax(scale q k' + mask) v in one kernel, for f16 and bf16: a warp holds 16 rows of q and of
+// the result in registers and passes over tiles of k and v in shared memory, with the softmax
+// corrected as its maximum grows. Dao, FlashAttention-2 (2023); Milakov and Gimelshein, Online
+// normalizer calculation for softmax (2018).
 //
 // Constants come before this text; see attention_kernel.cc. Powers are of 2, so scores are scaled
 // by log2(e) too.
@@ -53,8 +53,8 @@ KILN_DEVICE float score_of(float product, int row, int column, const char* mask)
   return outside ? minus_infinity() : score;
 }
 
-KILN_KERNEL(kThreads) attention(const char* q, const char* k, const char* v,
-                                const char* mask, char* y) {
+KILN_KERNEL(kThreads)
+attention(const char* q, const char* k, const char* v, const char* mask, char* y) {
   alignas(16) KILN_SHARED unsigned char keys[2][kTile * kKeyPitch];
   alignas(16) KILN_SHARED unsigned char values[2][kTile * kValuePitch];
   begin_kernel();
@@ -153,9 +153,9 @@ KILN_KERNEL(kThreads) attention(const char* q, const char* k, const char* v,
 #pragma unroll
       for (int n = 0; n < kValueDepth / 16; ++n) {
         unsigned b[4];
-        load_matrices_transposed(
-            b, values[tile % 2] + (step * 16 + lane / 8 % 2 * 8 + lane % 8) * kValuePitch + n * 32 +
-                   lane / 16 * 16);
+        load_matrices_transposed(b, values[tile % 2] +
+                                        (step * 16 + lane / 8 % 2 * 8 + lane % 8) * kValuePitch +
+                                        n * 32 + lane / 16 * 16);
         multiply_accumulate<kF16>(sums[2 * n], weights, b[0], b[1]);
         multiply_accumulate<kF16>(sums[2 * n + 1], weights, b[2], b[3]);
       }

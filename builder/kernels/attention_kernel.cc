@@ -11,7 +11,7 @@ std::string_view attention_template();
 
 namespace {
 
-constexpr int64_t kMostDepth = 128;        // a warp keeps 16 rows of this in registers
+constexpr int64_t kMostDepth = 128;         // a warp keeps 16 rows of this in registers
 constexpr int64_t kSharedBytes = 48 << 10;  // static shared memory of a block
 constexpr int64_t kRowsOfWarp = 16;
 
@@ -51,7 +51,8 @@ void write_place(std::ostringstream& text, const char* name, const AttentionPlac
 
 Result<> check_attention_shape(const AttentionShape& shape) {
   if (shape.dtype != DType::kF16 && shape.dtype != DType::kBF16) {
-    return refuse("tensor cores take f16 and bf16 here, not " + std::string(to_string(shape.dtype)));
+    return refuse("tensor cores take f16 and bf16 here, not " +
+                  std::string(to_string(shape.dtype)));
   }
   for (int64_t depth : {shape.depth, shape.value_depth}) {
     if (depth % 16 != 0 || depth < 16 || depth > kMostDepth) {

@@ -21,9 +21,9 @@ struct AttentionShape {
   int64_t depth = 16, value_depth = 16;  // elements of a token of q and k, of v and y
   AttentionPlace q, k, v, y;
   double scale = 1;
-  bool causal = false;         // row r sees columns up to r
-  DType mask = DType::kBool;   // `dtype` or f32, added to the scores; kBool: there is none
-  AttentionPlace mask_place;   // its rows are those of q, its elements columns; 0 where it repeats
+  bool causal = false;        // row r sees columns up to r
+  DType mask = DType::kBool;  // `dtype` or f32, added to the scores; kBool: there is none
+  AttentionPlace mask_place;  // its rows are those of q, its elements columns; 0 where it repeats
 };
 
 // How much of it a block takes.

@@ -25,7 +25,8 @@ Result<AttentionOperands> attention_operands(const ir::Graph& body) {
   found.anchor = fuse::anchor_of(body);
   if (found.anchor != ir::kNoNode)
     found.op = std::get_if<ir::Attention>(&body.node(found.anchor).op);
-  if (found.op == nullptr || body.outputs().size() != 1) return refuse("the region is no attention");
+  if (found.op == nullptr || body.outputs().size() != 1)
+    return refuse("the region is no attention");
   const ir::Node& node = body.node(found.anchor);
   std::vector<ir::NodeId> passed = {found.anchor};
   KILN_ASSIGN_OR_RETURN(found.q, view_of_input(body, node.inputs[0], passed));

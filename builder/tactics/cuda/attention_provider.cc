@@ -84,9 +84,8 @@ Result<LocalLaunch> launch_of(const TacticQuery& query, const Problem& problem,
   launch.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
   const int64_t blocks = attention_blocks(problem.shape, tiling);
   if (blocks > std::numeric_limits<int32_t>::max()) return refuse("its grid has too many blocks");
-  KILN_ASSIGN_OR_RETURN(
-      const codegen::Cubin cubin,
-      query.cuda->compiler->cache().compile(attention_text(problem.shape, tiling)));
+  KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin, query.cuda->compiler->cache().compile(
+                                                        attention_text(problem.shape, tiling)));
   launch.cubin = cubin.bytes;
   launch.entry = "attention";
   launch.grid[0] = static_cast<uint32_t>(blocks);

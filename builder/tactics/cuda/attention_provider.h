@@ -1,4 +1,5 @@
-// TacticProvider "attention": kernels/attention.cuh, on operands as they lie in the region's inputs.
+// TacticProvider "attention": kernels/attention.cuh, on operands as they lie in the region's
+// inputs.
 #pragma once
 #include "builder/tactics/tactic.h"
 

@@ -34,7 +34,8 @@ struct CudnnLimits {
 };
 
 // Engine and knobs, "e41.t16.k2": all that makes a plan from a problem. Best first; a plan that is
-// not deterministic, reduces in less than f32 or is loaded only where NVRTC is, is not among them. Empty: no engine takes it.
+// not deterministic, reduces in less than f32 or is loaded only where NVRTC is, is not among them.
+// Empty: no engine takes it.
 Result<std::vector<std::string>> cudnn_engines(const CudnnTarget& target,
                                                const CudnnProblem& problem,
                                                const CudnnLimits& limits);
