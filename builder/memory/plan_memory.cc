@@ -43,12 +43,19 @@ Blocks join(std::span<const Lifetime> lifetimes) {
   return result;
 }
 
-// Lower bound over the joined blocks: what is alive at the start of some block.
-uint64_t most_alive(const std::vector<Block>& blocks) {
+// The most bytes alive at any one step; at the step where a buffer takes over another's bytes they
+// count once.
+uint64_t most_alive(std::span<const Lifetime> lifetimes) {
   std::map<int64_t, int64_t> change;
-  for (const Block& block : blocks) {
-    change[block.first] += static_cast<int64_t>(block.bytes);
-    change[block.last + 1] -= static_cast<int64_t>(block.bytes);
+  const auto add = [&](int64_t first, int64_t last, uint64_t bytes, int sign) {
+    change[first] += sign * static_cast<int64_t>(bytes);
+    change[last + 1] -= sign * static_cast<int64_t>(bytes);
+  };
+  for (const Lifetime& life : lifetimes) {
+    const uint64_t bytes = aligned(life.bytes);
+    add(life.first, life.last, bytes, 1);
+    if (!life.in_place_of) continue;
+    add(life.first, life.first, std::min(bytes, aligned(lifetimes[*life.in_place_of].bytes)), -1);
   }
   int64_t alive = 0, most = 0;
   for (const auto& [step, delta] : change) most = std::max(most, alive += delta);
@@ -100,7 +107,7 @@ std::vector<size_t> sorted_by(const std::vector<Block>& blocks, const Key& key) 
 // large as it is, to an earlier place. Bounded by work, so that huge plans stay quick.
 void improve(const std::vector<Block>& blocks, std::vector<size_t> order, uint64_t lower_bound,
              Layout& best) {
-  constexpr size_t kWork = 40'000'000, kMostTries = 4000;  // work: pairs of blocks
+  constexpr size_t kWork = 200'000'000, kMostTries = 20'000;  // work: pairs of blocks
   if (blocks.empty()) return;
   const size_t tries = std::min(kMostTries, kWork / (blocks.size() * blocks.size()));
   std::mt19937 random(1);
@@ -139,7 +146,7 @@ Placement plan_memory(std::span<const Lifetime> lifetimes) {
       sorted_by(blocks, [](const Block& b) { return -b.first; }),
   };
   Placement result;
-  result.lower_bound_bytes = most_alive(blocks);
+  result.lower_bound_bytes = most_alive(lifetimes);
   Layout best{{}, UINT64_MAX};
   const std::vector<size_t>* best_order = nullptr;
   for (const auto& order : orders) {
