@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "builder/cuda/kernel_compiler.h"
+#include "builder/verify/sampled_sums.h"
 #include "engine/cuda/addresses.h"
 #include "engine/cuda/owned.h"
 
@@ -96,6 +97,7 @@ class GpuReference {
         copy(cuda::address_of(outputs[0]), result.get(), bytes_of(output_types[0])));
     KILN_RETURN_IF_ERROR(device_->check(device_->driver().stream_synchronize(stream_.get()),
                                         "the reference on the GPU"));
+    KILN_RETURN_IF_ERROR(check_sampled_sums(operation, types, inputs, output_types[0], outputs[0]));
     return true;
   }
 
