@@ -1,5 +1,7 @@
 #include "engine/engine.h"
 
+#include <algorithm>
+
 #include "engine/context/context_pool.h"
 #include "engine/load/loaded_engine.h"
 #include "engine/request/choose_point.h"
@@ -33,6 +35,12 @@ Result<double> ExecutionContext::time_on_device(size_t point, int runs) {
                      std::to_string(state_->engine->plan.points.size()) + " points"};
   }
   return state_->context->time_on_device(point, runs);
+}
+
+Result<RequestTimes> ExecutionContext::time_request(std::span<const Tensor> inputs,
+                                                    std::span<const Tensor> outputs) {
+  if (!state_) return Error{ErrorCode::kInvalidArgument, "the context was moved from"};
+  return state_->context->time_request(*state_->engine, inputs, outputs);
 }
 
 struct Engine::State {
@@ -104,6 +112,14 @@ Result<ExecutionContext> Engine::create_context() const {
   KILN_ASSIGN_OR_RETURN(auto context, state_->engine->target->create_context(*state_->engine));
   return ExecutionContext(std::unique_ptr<ExecutionContext::State>(
       new ExecutionContext::State{state_->engine, std::move(context)}));
+}
+
+Result<std::shared_ptr<std::byte>> Engine::allocate(MemoryKind memory, uint64_t bytes) const {
+  return state_->engine->target->allocate(memory, std::max<uint64_t>(bytes, 1));
+}
+
+Result<> Engine::copy(void* to, const void* from, uint64_t bytes) const {
+  return state_->engine->target->copy(to, from, bytes);
 }
 
 Result<> Engine::infer(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const {

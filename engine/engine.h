@@ -66,7 +66,20 @@ struct EngineInfo {
   uint64_t weights_bytes = 0;
   uint64_t context_bytes = 0;  // memory of one context, on the engine's target
   uint64_t shared_bytes = 0;   // device memory that all contexts share: weights and kernels
-  std::string report_json;     // the build's report
+  // PCI address of the GPU that the engine is loaded on, "0000:1b:00.0"; "" on target host.
+  std::string device_address;
+  std::string report_json;  // the build's report
+};
+
+// What one request takes, in microseconds: the first three by the GPU's clock, by events around
+// them in the stream; `enqueue_us` by the host's, from before the first call of the driver to
+// behind the last one. Where that is more than the others together, the GPU waits for the host.
+struct RequestTimes {
+  double copy_in_us = 0;  // the caller's inputs to where the steps read them
+  double compute_us = 0;  // the steps
+  double copy_out_us = 0;
+  double enqueue_us =
+      0;  // with steps on the host and copies of pageable memory, which it waits for
 };
 
 // One caller's mutable state: the arena. Not thread-safe; make one for each thread or stream.
@@ -89,6 +102,11 @@ class ExecutionContext {
   // tensors in and out apart: the mean of `runs` runs back to back, on what the latest request of
   // that point left in the context. kUnsupported on target host.
   Result<double> time_on_device(size_t point, int runs);
+
+  // Runs the model as enqueue() without a stream does, and tells what that took. Three events more
+  // are in the stream, a microsecond or so. kUnsupported on target host.
+  Result<RequestTimes> time_request(std::span<const Tensor> inputs,
+                                    std::span<const Tensor> outputs);
 
  private:
   friend class Engine;
@@ -116,6 +134,14 @@ class Engine {
   Result<size_t> shape_point(std::span<const Tensor> inputs) const;
 
   Result<ExecutionContext> create_context() const;
+
+  // Memory for tensors of a caller, uninitialised, aligned to 256 bytes, given back with the last
+  // pointer to it: kDevice on the engine's GPU, kHost such that a GPU reads and writes it without
+  // a copy by the driver (page-locked; slow to allocate). Target host has kHost alone.
+  // kOutOfMemory, kUnsupported.
+  Result<std::shared_ptr<std::byte>> allocate(MemoryKind memory, uint64_t bytes) const;
+  // Copies between any memory of the host and of the engine's GPU, and waits for it.
+  Result<> copy(void* to, const void* from, uint64_t bytes) const;
 
   // Takes one of the contexts made at load and waits for one when all are busy.
   Result<> infer(std::span<const Tensor> inputs, std::span<const Tensor> outputs) const;

@@ -11,6 +11,8 @@
 #include <optional>
 #include <thread>
 
+#include "apps/engine-run/lent_tensors.h"
+
 namespace kiln::run {
 namespace {
 
@@ -24,12 +26,12 @@ struct Query {
 
 // What the callers share.
 struct Course {
-  Course(const BenchmarkOptions& o, const Engine& e, std::span<const Tensor> i)
-      : options(o), engine(e), inputs(i), start(o.threads) {}
+  Course(const BenchmarkOptions& o, const Engine& e, const Watch& w)
+      : options(o), engine(e), watch(w), start(o.threads) {}
 
   const BenchmarkOptions& options;
   const Engine& engine;
-  std::span<const Tensor> inputs;
+  const Watch& watch;
   std::barrier<> start;
   std::atomic<int64_t> warmups = 0, queries = 0;
   std::atomic<bool> stopped = false;
@@ -43,21 +45,28 @@ struct Course {
   }
 };
 
-void call(Course& course, std::span<const Tensor> outputs) {
-  if (auto done = course.engine.infer(course.inputs, outputs); !done.ok()) {
+// One caller and its tensors.
+struct Caller {
+  LentTensors inputs, outputs;
+  std::vector<Query> log;
+  bool watches = false;
+};
+
+void call(Course& course, const Caller& caller) {
+  if (auto done = course.engine.infer(caller.inputs.tensors, caller.outputs.tensors); !done.ok()) {
     course.fail(std::move(done).error());
   }
 }
 
-void warm_up(Course& course, std::span<const Tensor> outputs) {
+void warm_up(Course& course, const Caller& caller) {
   const auto begin = Clock::now();
   do {
-    call(course, outputs);
+    call(course, caller);
     ++course.warmups;
   } while (!course.stopped && seconds(Clock::now() - begin) * 1000 < course.options.warmup_ms);
 }
 
-void measure(Course& course, std::span<const Tensor> outputs, std::vector<Query>& log) {
+void measure(Course& course, Caller& caller) {
   const auto begin = Clock::now();
   while (!course.stopped) {
     Query query;
@@ -67,23 +76,27 @@ void measure(Course& course, std::span<const Tensor> outputs, std::vector<Query>
       return;
     }
     ++course.queries;
-    call(course, outputs);
+    call(course, caller);
     query.end = Clock::now();
-    log.push_back(query);
+    caller.log.push_back(query);
   }
 }
 
-void run_caller(Course& course, std::span<const Tensor> outputs, std::vector<Query>& log) {
+void run_caller(Course& course, Caller& caller) {
   constexpr size_t kRoom = 1 << 16;  // growing the log would show in a latency
-  log.reserve(kRoom);
-  warm_up(course, outputs);
+  caller.log.reserve(kRoom);
+  warm_up(course, caller);
+  if (caller.watches) course.watch.begin();
   course.start.arrive_and_wait();
-  measure(course, outputs, log);
+  measure(course, caller);
+  if (caller.watches) course.watch.end();
 }
 
-Measurements collect(const std::vector<std::vector<Query>>& logs) {
+Measurements collect(const std::vector<Caller>& callers) {
   std::vector<Query> all;
-  for (const auto& log : logs) all.insert(all.end(), log.begin(), log.end());
+  for (const Caller& caller : callers) {
+    all.insert(all.end(), caller.log.begin(), caller.log.end());
+  }
   std::sort(all.begin(), all.end(),
             [](const Query& a, const Query& b) { return a.begin < b.begin; });
   Measurements m;
@@ -97,20 +110,23 @@ Measurements collect(const std::vector<std::vector<Query>>& logs) {
   return m;
 }
 
-// What the device alone takes for the request, a run at a time. Empty on target host.
-Result<std::vector<double>> device_times(const Engine& engine, std::span<const Tensor> inputs,
-                                         std::span<const Tensor> outputs) {
-  constexpr int kRuns = 200;
-  std::vector<double> times;
-  if (engine.info().target != "cuda") return times;
-  KILN_ASSIGN_OR_RETURN(const size_t point, engine.shape_point(inputs));
+// What the parts of a request take, one request at a time. Nothing on target host.
+Result<> time_parts(const Engine& engine, const Caller& caller, double most_s, Measurements& m) {
+  constexpr size_t kRequests = 200, kFewest = 10;
+  if (engine.info().target != "cuda") return Ok();
   KILN_ASSIGN_OR_RETURN(ExecutionContext context, engine.create_context());
-  KILN_RETURN_IF_ERROR(context.enqueue(inputs, outputs));
-  for (int i = 0; i < kRuns; ++i) {
-    KILN_ASSIGN_OR_RETURN(const double us, context.time_on_device(point, 1));
-    times.push_back(us / 1000);
+  KILN_RETURN_IF_ERROR(context.enqueue(caller.inputs.tensors, caller.outputs.tensors));
+  const auto begin = Clock::now();
+  while (m.device_ms.size() < kRequests &&
+         (m.device_ms.size() < kFewest || seconds(Clock::now() - begin) < most_s)) {
+    KILN_ASSIGN_OR_RETURN(const RequestTimes times,
+                          context.time_request(caller.inputs.tensors, caller.outputs.tensors));
+    m.device_ms.push_back(times.compute_us / 1000);
+    m.copy_in_ms.push_back(times.copy_in_us / 1000);
+    m.copy_out_ms.push_back(times.copy_out_us / 1000);
+    m.enqueue_ms.push_back(times.enqueue_us / 1000);
   }
-  return times;
+  return Ok();
 }
 
 }  // namespace
@@ -142,30 +158,25 @@ std::vector<std::string> machine_warnings(int threads) {
 }
 
 Result<Measurements> benchmark(const Engine& engine, std::span<const Tensor> inputs,
-                               std::span<const TensorInfo> outputs,
-                               const BenchmarkOptions& options) {
-  const auto callers = static_cast<size_t>(options.threads);
-  std::vector<std::vector<NamedArray>> storage(callers);
-  std::vector<std::vector<Tensor>> targets(callers);
-  for (size_t i = 0; i < callers; ++i) {
-    for (const TensorInfo& output : outputs) {
-      KILN_ASSIGN_OR_RETURN(auto array, make_array(output.name, output.type));
-      storage[i].push_back(std::move(array));
-    }
-    targets[i] = views(storage[i]);
+                               std::span<const TensorInfo> outputs, const BenchmarkOptions& options,
+                               const Watch& watch) {
+  std::vector<Caller> callers(static_cast<size_t>(options.threads));
+  for (Caller& caller : callers) {
+    KILN_ASSIGN_OR_RETURN(caller.inputs, lend_copies(engine, inputs, options.memory));
+    KILN_ASSIGN_OR_RETURN(caller.outputs, lend_room(engine, outputs, options.memory));
   }
-  Course course(options, engine, inputs);
-  std::vector<std::vector<Query>> logs(callers);
+  callers.front().watches = true;
+  Course course(options, engine, watch);
   {
     std::vector<std::jthread> threads;
-    for (size_t i = 0; i < callers; ++i) {
-      threads.emplace_back([&, i] { run_caller(course, targets[i], logs[i]); });
+    for (Caller& caller : callers) {
+      threads.emplace_back([&] { run_caller(course, caller); });
     }
   }
   if (course.failure) return *std::move(course.failure);
-  Measurements measurements = collect(logs);
+  Measurements measurements = collect(callers);
   measurements.warmup_queries = course.warmups;
-  KILN_ASSIGN_OR_RETURN(measurements.device_ms, device_times(engine, inputs, targets[0]));
+  KILN_RETURN_IF_ERROR(time_parts(engine, callers.front(), options.duration_s, measurements));
   return measurements;
 }
 

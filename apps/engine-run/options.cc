@@ -16,14 +16,21 @@ EXAMPLES
   engine-run m.engine --inputs x.npz --reference y.npz --rtol 1e-3 --atol 1e-4
   engine-run m.engine --batch 8 --benchmark --duration 10
   engine-run m.engine --range input_ids=0:30521 --benchmark --threads 4
+  engine-run m.engine --batch 8 --benchmark --no-transfers   the GPU alone, inputs already there
 
 FIGURES OF THE BENCHMARK
   A query is one request, a sample one row of it. Latency is one call of infer(), from the call to
   its return with the outputs written. Throughput is all queries over the time from the first one's
   begin to the last one's end. A percentile p is the smallest latency that at least p % of all
-  queries did not exceed; the median of an even count is the mean of the middle two. Warnings say
-  why figures can't be trusted: too few queries, latencies that vary by more than 5 % (standard
-  deviation over mean), halves of the run whose medians differ by more than 5 %, a busy machine.
+  queries did not exceed; the median of an even count is the mean of the middle two.
+  On a GPU up to 200 requests follow, one at a time, for their parts: "device" is the GPU's time for
+  the model, "to device" and "to host" that for the copies of inputs and outputs, all by events in
+  the stream; "enqueue" is the host's time to put a request into the stream. The GPU's clocks are
+  read after the warm-up and behind the last query.
+  Warnings say why figures can't be trusted: too few queries, times that vary by more than 5 %
+  (standard deviation over mean), halves of the run whose medians differ by more than 5 %, a busy
+  machine; clocks that moved by more than 2 % or were held back, a GPU that others use, a host that
+  takes longer to put a request into the stream than the GPU to run it.
 
 EXIT CODES
   0 done, and every comparison passed   1 failed, or an output is wrong   2 bad command line)";
@@ -34,6 +41,7 @@ struct Raw {
   int64_t batch = 0;
   int contexts = 0;
   double cosine = 0;
+  bool no_transfers = false;
 };
 
 // Bounds whose text does not clutter the help.
@@ -106,7 +114,12 @@ void describe_benchmark(CLI::App& app, Options& o, Raw& raw) {
   timing("--iterations", o.timing.iterations, 1, 1e12, "N",
          "Measure so many queries, at least; default: 10");
   timing("--threads", o.timing.threads, 1, 1024, "N", "Callers at the same time; default: 1");
-  timing("--contexts", raw.contexts, 1, 1024, "N", "Execution contexts; default: one a thread");
+  timing("--contexts", raw.contexts, 1, 1024, "N",
+         "Execution contexts, on a GPU each with a stream of its own; default: one a thread");
+  app.add_flag("--no-transfers", raw.no_transfers,
+               "Keep inputs and outputs in the GPU's memory; default: page-locked memory of the "
+               "host")
+      ->group(kGroup);
 }
 
 void describe_rest(CLI::App& app, Options& o) {
@@ -138,9 +151,9 @@ Result<> check_combinations(const CLI::App& app, const Options& o) {
     KILN_RETURN_IF_ERROR(refuse({"--rtol", "--atol", "--cosine"}, "needs --reference"));
   }
   if (!o.benchmark) {
-    KILN_RETURN_IF_ERROR(
-        refuse({"--warmup", "--duration", "--iterations", "--threads", "--contexts"},
-               "needs --benchmark"));
+    KILN_RETURN_IF_ERROR(refuse(
+        {"--warmup", "--duration", "--iterations", "--threads", "--contexts", "--no-transfers"},
+        "needs --benchmark"));
   }
   return Ok();
 }
@@ -164,6 +177,7 @@ Result<> complete(const CLI::App& app, const Raw& raw, Options& o) {
     o.tolerance.cosine = raw.cosine;
     o.tolerance.elements = app.count("--rtol") + app.count("--atol") > 0;
   }
+  if (raw.no_transfers) o.timing.memory = MemoryKind::kDevice;
   o.contexts = raw.contexts > 0 ? raw.contexts : o.timing.threads;
   return Ok();
 }

@@ -6,6 +6,7 @@
 
 #include "apps/engine-run/benchmark.h"
 #include "apps/engine-run/compare.h"
+#include "apps/engine-run/gpu_state.h"
 #include "engine/engine.h"
 
 namespace kiln::run {
@@ -20,6 +21,8 @@ struct Outcome {
   uint64_t seed = 0;
   std::vector<Comparison> comparisons;
   std::optional<Measurements> measurements;
+  // Of the GPU after the warm-up and behind the last query, where it can be asked.
+  std::optional<std::pair<GpuState, GpuState>> gpu;
   BenchmarkOptions timing;
   int contexts = 1;
   std::vector<std::string> notes, warnings;

@@ -42,6 +42,17 @@ Json series(const std::vector<double>& values) {
           {"p95", s.p95}, {"p99", s.p99},   {"max", s.max},       {"cv", s.cv}};
 }
 
+Json gpu_state(const GpuState& s) {
+  return {{"sm_mhz", s.sm_mhz},
+          {"most_sm_mhz", s.most_sm_mhz},
+          {"memory_mhz", s.memory_mhz},
+          {"most_memory_mhz", s.most_memory_mhz},
+          {"temperature_c", s.temperature_c},
+          {"power_w", s.power_w},
+          {"held_back_by", slowdown_text(s.slowdowns)},
+          {"processes", s.processes}};
+}
+
 Json benchmark(const Outcome& o) {
   const Measurements& m = *o.measurements;
   const auto queries = static_cast<double>(m.latency_ms.size());
@@ -54,14 +65,18 @@ Json benchmark(const Outcome& o) {
   if (o.rows > 0) {
     json["samples_per_s"] = number(queries * static_cast<double>(o.rows) / m.wall_s);
   }
+  const bool on_host = o.timing.memory == MemoryKind::kHost;
+  if (o.info.target == "cuda") json["tensors"] = on_host ? "page-locked host memory" : "GPU memory";
   const std::pair<const char*, const std::vector<double>*> all[] = {
       {"latency_ms", &m.latency_ms},
       {"device_ms", &m.device_ms},
-      {"host_to_device_ms", &m.host_to_device_ms},
-      {"device_to_host_ms", &m.device_to_host_ms}};
+      {on_host ? "host_to_device_ms" : "copy_in_ms", &m.copy_in_ms},
+      {on_host ? "device_to_host_ms" : "copy_out_ms", &m.copy_out_ms},
+      {"enqueue_ms", &m.enqueue_ms}};
   for (const auto& [name, values] : all) {
     if (!values->empty()) json[name] = series(*values);
   }
+  if (o.gpu) json["gpu"] = {{"begin", gpu_state(o.gpu->first)}, {"end", gpu_state(o.gpu->second)}};
   return json;
 }
 
@@ -73,6 +88,7 @@ std::string to_json(const Outcome& o) {
                {"model", o.info.model_name},
                {"target", o.info.target},
                {"device", o.info.device},
+               {"device_address", o.info.device_address},
                {"precision", o.info.precision},
                {"verified", o.info.verified},
                {"weights_bytes", o.info.weights_bytes},

@@ -101,6 +101,16 @@ std::string series_line(const char* name, const std::vector<double>& values) {
   return text + "\n";
 }
 
+std::string gpu_lines(const Outcome& o) {
+  if (o.info.target != "cuda") return "";
+  const bool on_host = o.timing.memory == MemoryKind::kHost;
+  std::string text = "tensors          in " +
+                     std::string(on_host ? "page-locked host memory" : "the GPU's memory") + "\n";
+  if (!o.gpu) return text;
+  return text + "GPU              at begin " + to_text(o.gpu->first) +
+         "\n                 at end   " + to_text(o.gpu->second) + "\n";
+}
+
 std::string benchmark_lines(const Outcome& o) {
   const Measurements& m = *o.measurements;
   const auto queries = static_cast<double>(m.latency_ms.size());
@@ -115,9 +125,12 @@ std::string benchmark_lines(const Outcome& o) {
   for (const char* column : {"min", "mean", "median", "p90", "p95", "p99", "max"}) {
     text += print(" %9s", column);
   }
+  const bool on_host = o.timing.memory == MemoryKind::kHost;
   return text + "\n" + series_line("latency ms", m.latency_ms) +
-         series_line("device ms", m.device_ms) + series_line("to device ms", m.host_to_device_ms) +
-         series_line("to host ms", m.device_to_host_ms);
+         series_line("device ms", m.device_ms) +
+         series_line(on_host ? "to device ms" : "copy in ms", m.copy_in_ms) +
+         series_line(on_host ? "to host ms" : "copy out ms", m.copy_out_ms) +
+         series_line("enqueue ms", m.enqueue_ms) + gpu_lines(o);
 }
 
 }  // namespace

@@ -47,16 +47,42 @@ Result<> infer(const Engine& engine, std::span<const TensorInfo> outputs, Outcom
   return engine.infer(views(outcome.inputs), views(outcome.outputs));
 }
 
+std::optional<GpuMonitor> open_monitor(const Engine& engine, std::vector<std::string>& notes) {
+  const std::string& address = engine.info().device_address;
+  if (address.empty()) return std::nullopt;
+  const auto nvml = open_nvml();
+  auto monitor = nvml.ok() ? GpuMonitor::open(*nvml, address) : Result<GpuMonitor>(nvml.error());
+  if (monitor.ok()) return *std::move(monitor);
+  notes.push_back("the GPU's clocks are not known: " + monitor.error().message);
+  return std::nullopt;
+}
+
 Result<> measure(const Engine& engine, std::span<const TensorInfo> outputs, const Options& options,
                  Outcome& outcome) {
   for (auto& warning : machine_warnings(options.timing.threads)) {
     outcome.warnings.push_back(std::move(warning));
   }
-  const auto inputs = views(outcome.inputs);
-  KILN_ASSIGN_OR_RETURN(outcome.measurements, benchmark(engine, inputs, outputs, options.timing));
-  for (auto& warning : trust_warnings(outcome.measurements->latency_ms)) {
-    outcome.warnings.push_back(std::move(warning));
+  const auto monitor = open_monitor(engine, outcome.notes);
+  Watch watch;
+  if (monitor) {
+    outcome.gpu.emplace();
+    watch.begin = [&] { outcome.gpu->first = monitor->read(); };
+    watch.end = [&] { outcome.gpu->second = monitor->read(); };
   }
+  const auto inputs = views(outcome.inputs);
+  KILN_ASSIGN_OR_RETURN(outcome.measurements,
+                        benchmark(engine, inputs, outputs, options.timing, watch));
+  const auto warn = [&](std::vector<std::string> warnings) {
+    for (auto& warning : warnings) outcome.warnings.push_back(std::move(warning));
+  };
+  const Measurements& m = *outcome.measurements;
+  warn(trust_warnings(m.latency_ms));
+  if (outcome.gpu) warn(clock_warnings(outcome.gpu->first, outcome.gpu->second));
+  if (m.device_ms.empty()) return Ok();
+  const Summary compute = summarize(m.device_ms);
+  warn(part_warnings({compute.median,
+                      summarize(m.copy_in_ms).median + summarize(m.copy_out_ms).median,
+                      summarize(m.enqueue_ms).median, compute.cv}));
   return Ok();
 }
 

@@ -83,4 +83,28 @@ std::vector<std::string> trust_warnings(std::span<const double> measurements) {
   return warnings;
 }
 
+std::vector<std::string> part_warnings(const PartMedians& parts) {
+  std::vector<std::string> warnings;
+  const auto ratio = [](double a, double b) {
+    char text[32];
+    std::snprintf(text, sizeof text, "%.2g times", a / b);
+    return std::string(text);
+  };
+  const double gpu = parts.compute + parts.copies;
+  if (parts.enqueue > gpu) {
+    warnings.push_back("the host bounds the figures: putting a request into the stream takes it " +
+                       ratio(parts.enqueue, gpu) + " as long as the GPU takes to run it");
+  }
+  if (parts.copies > parts.compute) {
+    warnings.push_back("copies of inputs and outputs take " + ratio(parts.copies, parts.compute) +
+                       " as long as the steps");
+  }
+  if (parts.compute_cv > kMostVariation) {
+    warnings.push_back("the GPU's time varies by " + percent_text(parts.compute_cv) +
+                       " (standard deviation over mean), more than " +
+                       percent_text(kMostVariation) + ": fix the clocks, compare medians");
+  }
+  return warnings;
+}
+
 }  // namespace kiln::run

@@ -28,4 +28,13 @@ inline constexpr double kMostDrift = 0.05;      // medians of the two halves, re
 // order they were taken.
 std::vector<std::string> trust_warnings(std::span<const double> measurements);
 
+// Medians, in one unit, of the parts of requests to a GPU.
+struct PartMedians {
+  double compute = 0, copies = 0, enqueue = 0;
+  double compute_cv = 0;
+};
+// What makes a GPU's figures doubtful: a host that is slower than it, copies that outweigh the
+// steps, a spread over kMostVariation.
+std::vector<std::string> part_warnings(const PartMedians& parts);
+
 }  // namespace kiln::run

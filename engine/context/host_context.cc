@@ -1,6 +1,7 @@
 #include "engine/context/host_context.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "engine/context/memory.h"
 #include "engine/request/bind_request.h"
@@ -23,6 +24,8 @@ void stage_request(Request& request, const StagingLayout& staging, std::byte* me
     if (staging.outputs[i].staged) request.outputs[i] = memory + staging.outputs[i].offset;
   }
 }
+
+Error no_device_clock() { return {ErrorCode::kUnsupported, "target host has no device clock"}; }
 
 class HostContext : public Context {
  public:
@@ -51,8 +54,10 @@ class HostContext : public Context {
     return Ok();
   }
 
-  Result<double> time_on_device(size_t, int) override {
-    return Error{ErrorCode::kUnsupported, "target host has no device clock"};
+  Result<double> time_on_device(size_t, int) override { return no_device_clock(); }
+  Result<RequestTimes> time_request(const LoadedEngine&, std::span<const Tensor>,
+                                    std::span<const Tensor>) override {
+    return no_device_clock();
   }
 
  private:
@@ -72,6 +77,20 @@ class HostEngine : public TargetEngine {
   }
   uint64_t context_bytes() const override { return bytes; }
   uint64_t shared_bytes() const override { return 0; }
+  std::string device_address() const override { return ""; }
+
+  Result<std::shared_ptr<std::byte>> allocate(MemoryKind memory, uint64_t size) const override {
+    if (memory == MemoryKind::kDevice) {
+      return Error{ErrorCode::kUnsupported, "an engine of target host has no device memory"};
+    }
+    KILN_ASSIGN_OR_RETURN(Memory block, Memory::allocate(size));
+    const auto owner = std::make_shared<Memory>(std::move(block));
+    return std::shared_ptr<std::byte>(owner, owner->data());
+  }
+  Result<> copy(void* to, const void* from, uint64_t size) const override {
+    if (size > 0) std::memcpy(to, from, size);
+    return Ok();
+  }
 };
 
 }  // namespace

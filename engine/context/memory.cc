@@ -12,8 +12,8 @@ Result<Memory> Memory::allocate(uint64_t bytes) {
   void* data = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (data == MAP_FAILED) {
     return Error{ErrorCode::kOutOfMemory, "the system has no " + std::to_string(bytes) +
-                                              " bytes for a context; use fewer contexts or build "
-                                              "for smaller batches"};
+                                              " bytes; use fewer contexts or build for smaller "
+                                              "batches"};
   }
   memory.data_ = static_cast<std::byte*>(data);
   memory.bytes_ = bytes;

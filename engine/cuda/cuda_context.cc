@@ -1,12 +1,12 @@
 #include "engine/cuda/cuda_context.h"
 
+#include <chrono>
 #include <cstring>
 #include <limits>
 
 #include "engine/cuda/addresses.h"
 #include "engine/cuda/host_step.h"
 #include "engine/load/loaded_engine.h"
-#include "engine/request/bind_request.h"
 
 namespace kiln::cuda {
 namespace {
@@ -221,34 +221,102 @@ Result<double> CudaContext::time_on_device(size_t point, int runs) {
   return time;
 }
 
-Result<> CudaContext::run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
-                             std::span<const Tensor> outputs, CUstream stream, bool wait) {
-  const Device& device = *shared_.device;
-  const DriverApi& driver = device.driver();
-  KILN_ASSIGN_OR_RETURN(const Request request, bind_request(engine, inputs, outputs));
+Result<> CudaContext::copy_inputs(const LoadedEngine& engine, const Request& request,
+                                  CUstream stream) {
   const size_t point = request.choice.point;
   const plan::ShapePoint& shape = engine.plan.points[point];
   const StagingLayout& staging = engine.staging[point];
-  const IoLayout& io = shared_.io[point];
-  // The latest request may have run in another stream.
-  KILN_RETURN_IF_ERROR(
-      device.check(driver.stream_wait_event(stream, done_.get(), 0), "cuStreamWaitEvent"));
   for (size_t i = 0; i < request.inputs.size(); ++i) {
     const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
     KILN_RETURN_IF_ERROR(copy_padded(
-        request.inputs[i], memory_.get() + io.inputs[i],
-        row_copy(device, stream, request.choice, shape.batch, staged, shape.inputs[i])));
+        request.inputs[i], memory_.get() + shared_.io[point].inputs[i],
+        row_copy(*shared_.device, stream, request.choice, shape.batch, staged, shape.inputs[i])));
   }
-  KILN_RETURN_IF_ERROR(run_steps(point, stream));
+  return Ok();
+}
+
+Result<> CudaContext::copy_outputs(const LoadedEngine& engine, const Request& request,
+                                   CUstream stream) {
+  const size_t point = request.choice.point;
+  const plan::ShapePoint& shape = engine.plan.points[point];
+  const StagingLayout& staging = engine.staging[point];
   for (size_t i = 0; i < request.outputs.size(); ++i) {
     const StagedTensor* staged = staging.possible ? &staging.outputs[i] : nullptr;
     KILN_RETURN_IF_ERROR(copy_trimmed(
-        memory_.get() + io.outputs[i], request.outputs[i],
-        row_copy(device, stream, request.choice, shape.batch, staged, shape.outputs[i])));
+        memory_.get() + shared_.io[point].outputs[i], request.outputs[i],
+        row_copy(*shared_.device, stream, request.choice, shape.batch, staged, shape.outputs[i])));
   }
-  KILN_RETURN_IF_ERROR(device.check(driver.event_record(done_.get(), stream), "cuEventRecord"));
+  return Ok();
+}
+
+// Puts a request into the stream; `marks`, where there are any, before the inputs, the steps, the
+// outputs, and behind them.
+Result<> CudaContext::put(const LoadedEngine& engine, const Request& request, CUstream stream,
+                          const Marks* marks) {
+  const Device& device = *shared_.device;
+  const DriverApi& driver = device.driver();
+  const auto mark = [&](size_t number) -> Result<> {
+    if (marks == nullptr) return Ok();
+    return device.check(driver.event_record((*marks)[number].get(), stream), "cuEventRecord");
+  };
+  // The latest request may have run in another stream.
+  KILN_RETURN_IF_ERROR(
+      device.check(driver.stream_wait_event(stream, done_.get(), 0), "cuStreamWaitEvent"));
+  KILN_RETURN_IF_ERROR(mark(0));
+  KILN_RETURN_IF_ERROR(copy_inputs(engine, request, stream));
+  KILN_RETURN_IF_ERROR(mark(1));
+  KILN_RETURN_IF_ERROR(run_steps(request.choice.point, stream));
+  KILN_RETURN_IF_ERROR(mark(2));
+  KILN_RETURN_IF_ERROR(copy_outputs(engine, request, stream));
+  KILN_RETURN_IF_ERROR(mark(3));
+  return device.check(driver.event_record(done_.get(), stream), "cuEventRecord");
+}
+
+Result<> CudaContext::run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                             std::span<const Tensor> outputs, CUstream stream, bool wait) {
+  const Device& device = *shared_.device;
+  KILN_ASSIGN_OR_RETURN(const Request request, bind_request(engine, inputs, outputs));
+  KILN_RETURN_IF_ERROR(put(engine, request, stream, nullptr));
   if (!wait) return Ok();
-  return device.check(driver.stream_synchronize(stream), "the request");
+  return device.check(device.driver().stream_synchronize(stream), "the request");
+}
+
+Result<RequestTimes> CudaContext::time_request(const LoadedEngine& engine,
+                                               std::span<const Tensor> inputs,
+                                               std::span<const Tensor> outputs) {
+  KILN_RETURN_IF_ERROR(check_lost());
+  const CurrentDevice current(*shared_.device);
+  auto times = time_request_in(engine, inputs, outputs);
+  if (!times) note_loss(times.error());
+  return times;
+}
+
+Result<RequestTimes> CudaContext::time_request_in(const LoadedEngine& engine,
+                                                  std::span<const Tensor> inputs,
+                                                  std::span<const Tensor> outputs) {
+  using Clock = std::chrono::steady_clock;
+  const Device& device = *shared_.device;
+  const DriverApi& driver = device.driver();
+  KILN_ASSIGN_OR_RETURN(const Request request, bind_request(engine, inputs, outputs));
+  Marks marks;
+  for (Event& mark : marks) {
+    KILN_ASSIGN_OR_RETURN(mark, create_event(shared_.device, true));
+  }
+  const Clock::time_point begin = Clock::now();
+  KILN_RETURN_IF_ERROR(put(engine, request, stream_.get(), &marks));
+  const Clock::time_point end = Clock::now();
+  KILN_RETURN_IF_ERROR(device.check(driver.stream_synchronize(stream_.get()), "the request"));
+  RequestTimes times;
+  times.enqueue_us = std::chrono::duration<double, std::micro>(end - begin).count();
+  double* const parts[] = {&times.copy_in_us, &times.compute_us, &times.copy_out_us};
+  for (size_t i = 0; i < std::size(parts); ++i) {
+    float milliseconds = 0;
+    KILN_RETURN_IF_ERROR(
+        device.check(driver.event_elapsed_time(&milliseconds, marks[i].get(), marks[i + 1].get()),
+                     "cuEventElapsedTime"));
+    *parts[i] = 1000.0 * static_cast<double>(milliseconds);
+  }
+  return times;
 }
 
 }  // namespace kiln::cuda

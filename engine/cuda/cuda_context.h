@@ -1,5 +1,6 @@
 // CudaContext: device memory, stream and graphs of one running request.
 #pragma once
+#include <array>
 #include <memory>
 #include <string>
 #include <vector>
@@ -9,6 +10,7 @@
 #include "engine/cuda/cuda_program.h"
 #include "engine/cuda/io_buffers.h"
 #include "engine/cuda/owned.h"
+#include "engine/request/bind_request.h"
 
 namespace kiln::cuda {
 
@@ -32,8 +34,11 @@ class CudaContext : public Context {
   Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                std::span<const Tensor> outputs, Stream stream) override;
   Result<double> time_on_device(size_t point, int runs) override;
+  Result<RequestTimes> time_request(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                                    std::span<const Tensor> outputs) override;
 
  private:
+  using Marks = std::array<Event, 4>;
   explicit CudaContext(const SharedState& shared) : shared_(shared) {}
   Result<> run_steps(size_t point, CUstream stream);
   Result<> make_graphs();
@@ -41,6 +46,12 @@ class CudaContext : public Context {
   Spaces spaces_of(size_t point);
   Result<> run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
                   std::span<const Tensor> outputs, CUstream stream, bool wait);
+  Result<> copy_inputs(const LoadedEngine& engine, const Request& request, CUstream stream);
+  Result<> copy_outputs(const LoadedEngine& engine, const Request& request, CUstream stream);
+  Result<> put(const LoadedEngine& engine, const Request& request, CUstream stream,
+               const Marks* marks);
+  Result<RequestTimes> time_request_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                                       std::span<const Tensor> outputs);
   Result<> check_lost() const;
   void note_loss(const Error& error);
 

@@ -61,20 +61,39 @@ class CudaEngine : public TargetEngine {
   }
   uint64_t context_bytes() const override { return shared_.context_bytes; }
   uint64_t shared_bytes() const override { return plan_.weights.size(); }
+  std::string device_address() const override { return shared_.device->properties().pci_address; }
+
+  Result<std::shared_ptr<std::byte>> allocate(MemoryKind memory, uint64_t bytes) const override {
+    if (memory == MemoryKind::kHost) {
+      KILN_ASSIGN_OR_RETURN(HostMemory block, allocate_host(shared_.device, bytes));
+      const auto owner = std::make_shared<HostMemory>(std::move(block));
+      return std::shared_ptr<std::byte>(owner, static_cast<std::byte*>(owner->get()));
+    }
+    KILN_ASSIGN_OR_RETURN(DeviceMemory block,
+                          cuda::allocate(shared_.device, bytes, "a caller's tensor"));
+    const auto owner = std::make_shared<DeviceMemory>(std::move(block));
+    return std::shared_ptr<std::byte>(owner, static_cast<std::byte*>(pointer_to(owner->get())));
+  }
+
+  Result<> copy(void* to, const void* from, uint64_t bytes) const override {
+    if (bytes == 0) return Ok();
+    const Device& device = *shared_.device;
+    const CurrentDevice current(device);
+    KILN_ASSIGN_OR_RETURN(const OwnedStream stream, create_stream(shared_.device));
+    const std::string what = "copy of " + std::to_string(bytes) + " bytes";
+    KILN_RETURN_IF_ERROR(device.check(
+        device.driver().memcpy_async(address_of(to), address_of(from), bytes, stream.get()), what));
+    return device.check(device.driver().stream_synchronize(stream.get()), what);
+  }
 
  private:
   Result<> upload_weights() {
     const uint64_t bytes = plan_.weights.size();
     if (bytes == 0) return Ok();
-    const Device& device = *shared_.device;
-    KILN_ASSIGN_OR_RETURN(shared_.weights, allocate(shared_.device, bytes, "the weights"));
-    KILN_ASSIGN_OR_RETURN(const OwnedStream stream, create_stream(shared_.device));
-    KILN_RETURN_IF_ERROR(device.check(
-        device.driver().memcpy_async(shared_.weights.get(), address_of(plan_.weights.data()), bytes,
-                                     stream.get()),
-        "copy of the weights to the GPU"));
-    return device.check(device.driver().stream_synchronize(stream.get()),
-                        "copy of the weights to the GPU");
+    KILN_ASSIGN_OR_RETURN(shared_.weights, cuda::allocate(shared_.device, bytes, "the weights"));
+    auto copied = copy(pointer_to(shared_.weights.get()), plan_.weights.data(), bytes);
+    if (copied) return Ok();
+    return std::move(copied).error().context("the weights");
   }
 
   const plan::Plan& plan_;

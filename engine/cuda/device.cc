@@ -33,6 +33,10 @@ Result<> Device::read_properties(CUdevice device, int ordinal) {
   KILN_RETURN_IF_ERROR(
       check(driver_->device_get_name(name, sizeof name - 1, device), "cuDeviceGetName"));
   properties_.name = name;
+  char address[32] = {};
+  KILN_RETURN_IF_ERROR(check(driver_->device_get_pci_bus_id(address, sizeof address - 1, device),
+                             "cuDeviceGetPCIBusId"));
+  properties_.pci_address = address;
   size_t memory = 0;
   KILN_RETURN_IF_ERROR(check(driver_->device_total_mem(&memory, device), "cuDeviceTotalMem"));
   properties_.memory_bytes = memory;

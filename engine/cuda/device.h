@@ -12,6 +12,7 @@ namespace kiln::cuda {
 struct DeviceProperties {
   std::string name;  // "NVIDIA H200"
   int ordinal = 0;
+  std::string pci_address;          // "0000:1b:00.0"
   uint32_t compute_capability = 0;  // 90
   uint32_t driver_version = 0;      // 13000: the CUDA version that the driver serves
   uint32_t multiprocessors = 0;

@@ -16,6 +16,7 @@
   X(device_get_name, cuDeviceGetName)                    \
   X(device_get_attribute, cuDeviceGetAttribute)          \
   X(device_total_mem, cuDeviceTotalMem)                  \
+  X(device_get_pci_bus_id, cuDeviceGetPCIBusId)          \
   X(primary_ctx_retain, cuDevicePrimaryCtxRetain)        \
   X(primary_ctx_release, cuDevicePrimaryCtxRelease)      \
   X(ctx_push_current, cuCtxPushCurrent)                  \
@@ -23,6 +24,8 @@
   X(mem_get_info, cuMemGetInfo)                          \
   X(mem_alloc, cuMemAlloc)                               \
   X(mem_free, cuMemFree)                                 \
+  X(mem_host_alloc, cuMemHostAlloc)                      \
+  X(mem_free_host, cuMemFreeHost)                        \
   X(memcpy_async, cuMemcpyAsync)                         \
   X(memcpy_2d_async, cuMemcpy2DAsync)                    \
   X(module_load_data, cuModuleLoadData)                  \

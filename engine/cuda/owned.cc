@@ -20,6 +20,15 @@ Result<DeviceMemory> allocate(const std::shared_ptr<const Device>& device, uint6
   return std::move(failed).error();
 }
 
+Result<HostMemory> allocate_host(const std::shared_ptr<const Device>& device, uint64_t bytes) {
+  const CurrentDevice current(*device);
+  void* address = nullptr;
+  KILN_RETURN_IF_ERROR(
+      device->check(device->driver().mem_host_alloc(&address, bytes, CU_MEMHOSTALLOC_PORTABLE),
+                    "cuMemHostAlloc of " + std::to_string(bytes) + " bytes"));
+  return HostMemory(device, address);
+}
+
 Result<OwnedStream> create_stream(const std::shared_ptr<const Device>& device) {
   const CurrentDevice current(*device);
   CUstream stream = nullptr;

@@ -35,6 +35,7 @@ class Owned {
 };
 
 using DeviceMemory = Owned<CUdeviceptr, &DriverApi::mem_free>;
+using HostMemory = Owned<void*, &DriverApi::mem_free_host>;  // page-locked
 using Module = Owned<CUmodule, &DriverApi::module_unload>;
 using OwnedStream = Owned<CUstream, &DriverApi::stream_destroy>;
 using Event = Owned<CUevent, &DriverApi::event_destroy>;
@@ -45,6 +46,7 @@ using GraphExec = Owned<CUgraphExec, &DriverApi::graph_exec_destroy>;
 // is free.
 Result<DeviceMemory> allocate(const std::shared_ptr<const Device>& device, uint64_t bytes,
                               const char* what);
+Result<HostMemory> allocate_host(const std::shared_ptr<const Device>& device, uint64_t bytes);
 Result<OwnedStream> create_stream(const std::shared_ptr<const Device>& device);
 // With timing: for elapsed times; without: for order alone, cheaper.
 Result<Event> create_event(const std::shared_ptr<const Device>& device, bool timing);

@@ -36,6 +36,7 @@ EngineInfo make_info(const plan::Plan& plan, const TargetEngine& target) {
   info.weights_bytes = plan.weights.size();
   info.context_bytes = target.context_bytes();
   info.shared_bytes = target.shared_bytes();
+  info.device_address = target.device_address();
   info.report_json = plan.report_json;
   return info;
 }

@@ -317,5 +317,22 @@ TEST(Engine, HugeContextIsAnError) {
   EXPECT_EQ(engine.error().code, ErrorCode::kOutOfMemory);
 }
 
+TEST(Engine, OnTheHostLendsHostMemoryAlone) {
+  const auto engine = load_plan(affine_plan({1}));
+  ASSERT_TRUE(engine.ok());
+  EXPECT_EQ(engine->info().device_address, "");
+  const auto block = engine->allocate(MemoryKind::kHost, 100);
+  ASSERT_TRUE(block.ok());
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(block->get()) % 256, 0u);
+  const std::vector<float> values = ramp(1, 5);
+  std::vector<float> back(values.size());
+  ASSERT_TRUE(engine->copy(block->get(), values.data(), 16).ok());
+  ASSERT_TRUE(engine->copy(back.data(), block->get(), 16).ok());
+  EXPECT_EQ(back, values);
+  const auto device = engine->allocate(MemoryKind::kDevice, 100);
+  ASSERT_FALSE(device.ok());
+  EXPECT_EQ(device.error().code, ErrorCode::kUnsupported);
+}
+
 }  // namespace
 }  // namespace kiln

@@ -65,5 +65,16 @@ TEST(Statistics, WarnOfDrift) {
   EXPECT_NE(warnings[0].find("6.0 % slower"), std::string::npos) << warnings[0];
 }
 
+TEST(PartWarnings, AreForHostsCopiesAndSpreads) {
+  EXPECT_TRUE(part_warnings({.compute = 2, .copies = 1, .enqueue = 1}).empty());
+  const auto warnings =
+      part_warnings({.compute = 1, .copies = 2, .enqueue = 6, .compute_cv = 0.08});
+  ASSERT_EQ(warnings.size(), 3u);
+  EXPECT_NE(warnings[0].find("takes it 2 times as long as the GPU"), std::string::npos)
+      << warnings[0];
+  EXPECT_NE(warnings[1].find("take 2 times as long as the steps"), std::string::npos);
+  EXPECT_NE(warnings[2].find("varies by 8.0 %"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace kiln::run

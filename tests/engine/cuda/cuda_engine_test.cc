@@ -154,5 +154,63 @@ TEST_F(CudaEngine, ThreadsShareItsContexts) {
   for (std::thread& thread : threads) thread.join();
 }
 
+TEST_F(CudaEngine, TimesARequestsCopiesAndSteps) {
+  const auto engine = load_plan(launch_plan({1, 4}), options());
+  ASSERT_TRUE(engine.ok());
+  auto context = engine->create_context();
+  ASSERT_TRUE(context.ok());
+  for (const int64_t rows : {3, 4}) {
+    std::vector<float> x = ramp(rows, 1), y(x.size());
+    const Tensor in = testing::tensor("", {rows, 4}, x), out = testing::tensor("", {rows, 4}, y);
+    const auto times = context->time_request({&in, 1}, {&out, 1});
+    ASSERT_TRUE(times.ok()) << times.error().message;
+    EXPECT_EQ(y, affine_of(x));
+    EXPECT_EQ(times->copy_in_us, rows == 4 ? 1000 : 2000);  // the rows, and one to pad
+    EXPECT_EQ(times->copy_out_us, 1000);
+    EXPECT_GT(times->enqueue_us, 0);
+    // "double" and an addition, three rounds of each, the branch's side, the last copy.
+    EXPECT_GE(times->compute_us, 6000);
+    const auto steps = context->time_on_device(1, 5);
+    ASSERT_TRUE(steps.ok());
+    EXPECT_EQ(times->compute_us, *steps);
+  }
+}
+
+TEST_F(CudaEngine, LendsMemoryToCallers) {
+  auto engine = load_plan(launch_plan({4}), options());
+  ASSERT_TRUE(engine.ok());
+  const TensorType type{DType::kF32, {4, 4}};
+  const auto bytes = static_cast<uint64_t>(type.bytes());
+  const uint64_t before = driver.live_bytes();
+  for (const MemoryKind kind : {MemoryKind::kHost, MemoryKind::kDevice}) {
+    const auto x = engine->allocate(kind, bytes), y = engine->allocate(kind, bytes);
+    ASSERT_TRUE(x.ok() && y.ok());
+    EXPECT_EQ(driver.live_bytes(), before + 2 * bytes);
+    const std::vector<float> given = ramp(4, 7);
+    std::vector<float> found(given.size());
+    ASSERT_TRUE(engine->copy(x->get(), given.data(), bytes).ok());
+    const Tensor in{"", type, x->get(), kind}, out{"", type, y->get(), kind};
+    const auto ran = engine->infer({&in, 1}, {&out, 1});
+    ASSERT_TRUE(ran.ok()) << ran.error().message;
+    ASSERT_TRUE(engine->copy(found.data(), y->get(), bytes).ok());
+    EXPECT_EQ(found, affine_of(given));
+  }
+  EXPECT_EQ(driver.live_bytes(), before);
+  const auto refused = engine->allocate(MemoryKind::kDevice, uint64_t{1} << 30);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code, ErrorCode::kOutOfMemory) << refused.error().message;
+  // Memory may outlive its engine.
+  const auto kept = engine->allocate(MemoryKind::kDevice, bytes);
+  ASSERT_TRUE(kept.ok());
+  engine = Error{ErrorCode::kInternal, "gone"};
+  EXPECT_EQ(driver.live_bytes(), bytes);
+}
+
+TEST_F(CudaEngine, TellsWhichGpuItIsOn) {
+  const auto engine = load_plan(launch_plan({1}), options());
+  ASSERT_TRUE(engine.ok());
+  EXPECT_EQ(engine->info().device_address, "0000:0f:00.0");
+}
+
 }  // namespace
 }  // namespace kiln

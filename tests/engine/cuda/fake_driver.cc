@@ -31,7 +31,7 @@ struct FakeFunction {
 constexpr size_t kDeviceBytes = size_t{1} << 27;
 
 struct State {
-  std::atomic<int> launches = 0;
+  std::atomic<int> launches = 0, works = 0;
   std::mutex mutex;
   std::map<CUdeviceptr, size_t> blocks;  // guarded by mutex
 };
@@ -85,6 +85,10 @@ CUresult CUDAAPI device_memory(size_t* bytes, CUdevice) {
   *bytes = kDeviceBytes;
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI device_address(char* address, int bytes, CUdevice) {
+  std::strncpy(address, "0000:0f:00.0", static_cast<size_t>(bytes));
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI retain(CUcontext* context, CUdevice) {
   *context = reinterpret_cast<CUcontext>(&state());
   return CUDA_SUCCESS;
@@ -112,12 +116,22 @@ CUresult CUDAAPI memory_free(CUdeviceptr address) {
   std::free(reinterpret_cast<void*>(address));
   return CUDA_SUCCESS;
 }
+CUresult CUDAAPI host_alloc(void** address, size_t bytes, unsigned) {
+  CUdeviceptr block = 0;
+  const CUresult result = memory_alloc(&block, bytes);
+  *address = reinterpret_cast<void*>(block);
+  return result;
+}
+CUresult CUDAAPI host_free(void* address) {
+  return memory_free(reinterpret_cast<CUdeviceptr>(address));
+}
 CUresult put(CUstream stream, Work work) {
   auto* fake = reinterpret_cast<FakeStream*>(stream);
   if (fake->capturing) {
     fake->graph->work.push_back(std::move(work));
     return CUDA_SUCCESS;
   }
+  ++state().works;
   return work();
 }
 CUresult CUDAAPI memory_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
@@ -213,17 +227,20 @@ CUresult CUDAAPI end_capture(CUstream stream, CUgraph* graph) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI event_create(CUevent* event, unsigned) {
-  *event = reinterpret_cast<CUevent>(new int(2));
+  *event = reinterpret_cast<CUevent>(new int(0));
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI event_destroy(CUevent event) {
   delete reinterpret_cast<int*>(event);
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI event_record(CUevent, CUstream) { return CUDA_SUCCESS; }
+CUresult CUDAAPI event_record(CUevent event, CUstream) {
+  *reinterpret_cast<int*>(event) = state().works;
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI event_synchronize(CUevent) { return CUDA_SUCCESS; }
-CUresult CUDAAPI event_elapsed(float* ms, CUevent, CUevent) {
-  *ms = 1;
+CUresult CUDAAPI event_elapsed(float* ms, CUevent begin, CUevent end) {
+  *ms = static_cast<float>(*reinterpret_cast<int*>(end) - *reinterpret_cast<int*>(begin));
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI graph_instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
@@ -234,6 +251,7 @@ CUresult CUDAAPI graph_upload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult CUDAAPI graph_launch(CUgraphExec exec, CUstream) {
   ++state().launches;
   for (const Work& work : reinterpret_cast<FakeGraph*>(exec)->work) {
+    ++state().works;
     if (const CUresult result = work(); result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
@@ -271,6 +289,7 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.device_get_name = device_name;
   api.device_get_attribute = device_attribute;
   api.device_total_mem = device_memory;
+  api.device_get_pci_bus_id = device_address;
   api.primary_ctx_retain = retain;
   api.primary_ctx_release = release;
   api.ctx_push_current = push;
@@ -278,6 +297,8 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.mem_get_info = memory_info;
   api.mem_alloc = memory_alloc;
   api.mem_free = memory_free;
+  api.mem_host_alloc = host_alloc;
+  api.mem_free_host = host_free;
   api.memcpy_async = memory_copy;
   api.memcpy_2d_async = memory_copy_2d;
   api.module_load_data = module_load;

@@ -33,15 +33,16 @@ constexpr bool kIsOneOf = [] {
 template <auto Member>
 constexpr bool kMakes =
     kIsOneOf<Member, &DriverApi::primary_ctx_retain, &DriverApi::mem_alloc,
-             &DriverApi::module_load_data, &DriverApi::stream_create, &DriverApi::event_create,
-             &DriverApi::stream_end_capture, &DriverApi::graph_instantiate, &CublasLtApi::create,
-             &CudnnApi::create, &CudnnApi::create_descriptor>;
+             &DriverApi::mem_host_alloc, &DriverApi::module_load_data, &DriverApi::stream_create,
+             &DriverApi::event_create, &DriverApi::stream_end_capture,
+             &DriverApi::graph_instantiate, &CublasLtApi::create, &CudnnApi::create,
+             &CudnnApi::create_descriptor>;
 template <auto Member>
 constexpr bool kGivesBack =
     kIsOneOf<Member, &DriverApi::primary_ctx_release, &DriverApi::mem_free,
-             &DriverApi::module_unload, &DriverApi::stream_destroy, &DriverApi::event_destroy,
-             &DriverApi::graph_destroy, &DriverApi::graph_exec_destroy, &CublasLtApi::destroy,
-             &CudnnApi::destroy, &CudnnApi::destroy_descriptor>;
+             &DriverApi::mem_free_host, &DriverApi::module_unload, &DriverApi::stream_destroy,
+             &DriverApi::event_destroy, &DriverApi::graph_destroy, &DriverApi::graph_exec_destroy,
+             &CublasLtApi::destroy, &CudnnApi::destroy, &CudnnApi::destroy_descriptor>;
 // A failure is of no consequence to the caller.
 template <auto Member>
 constexpr bool kMustWork =
