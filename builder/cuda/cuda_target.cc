@@ -1,5 +1,6 @@
 #include "builder/cuda/cuda_target.h"
 
+#include "builder/codegen/cuda/compile.h"
 #include "builder/cuda/kernel_compiler.h"
 #include "builder/verify/cuda/gpu_reference.h"
 #include "engine/cuda/cublaslt_handle.h"
@@ -17,8 +18,12 @@ DeviceInfo describe(const CudaTools& tools) {
   info.multiprocessors = gpu.multiprocessors;
   info.memory_bytes = gpu.memory_bytes;
   info.l2_bytes = gpu.l2_bytes;
+  info.sm_khz = gpu.sm_khz;
+  info.memory_khz = gpu.memory_khz;
+  info.memory_bus_bits = gpu.memory_bus_bits;
   info.driver_version = gpu.driver_version;
   info.cuda_version = CUDA_VERSION;
+  if (auto compiler = codegen::compiler_version(); compiler.ok()) info.compiler = *compiler;
   if (const auto api = tools.cublaslt->api(); api.ok()) {
     info.cublaslt_version = static_cast<uint32_t>((*api)->get_version());
   }

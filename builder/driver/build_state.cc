@@ -161,6 +161,7 @@ Result<> BuildState::write_engine() {
   make_plan();  // fills in each point's memory before the report is made
   report::Report report = make_report();
   report.stages.clear();
+  for (report::Point& point : report.points) point.graph_us = 0;
   plan::Plan plan = make_plan();
   plan.report_json = report::to_json(report);
   return kiln::write_engine(plan, options_.output);

@@ -46,6 +46,7 @@ class BuildState {
     PassContext passes;
     std::vector<report::Verification> verification;
     report::Memory memory;
+    double graph_us = 0;  // of the whole point on the device; 0: not measured
   };
 
   // What a narrow precision must hold, and what was found for that.
@@ -62,6 +63,7 @@ class BuildState {
   plan::Plan make_plan();
   Result<bool> verify_once(double from, double to);
   Result<> repair(Point& point, const PointVerdict& verdict);
+  Result<> time_points(const Engine& engine);
   Result<bool> verify_user_data(EngineVerifier& verifier);
   Result<int64_t> user_rows_per_file(size_t files);
   Result<std::vector<std::vector<HostTensor>>> probe_inputs(const ir::Graph& graph,

@@ -6,6 +6,8 @@
 #include "builder/driver/build_state.h"
 #include "builder/tactics/region_work.h"
 #include "builder/verify/locate_fault.h"
+#include "builder/verify/realistic_inputs.h"
+#include "builder/verify/time_engine.h"
 #include "builder/verify/user_data.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/npy/array_file.h"
@@ -48,7 +50,26 @@ Result<bool> BuildState::verify_once(double from, double to) {
       return false;
     }
   }
-  return verify_user_data(verifier);
+  KILN_ASSIGN_OR_RETURN(const bool passed, verify_user_data(verifier));
+  if (passed && target_.cuda) KILN_RETURN_IF_ERROR(time_points(engine));
+  return passed;
+}
+
+Result<> BuildState::time_points(const Engine& engine) {
+  for (Point& point : points_) {
+    KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
+    std::vector<HostTensor> inputs;
+    for (const HostTensor& tensor : realistic_inputs(graph, 1, fixed_inputs(graph, point.shape))) {
+      const DType dtype = point.regions.type(point.regions.inputs()[inputs.size()]).dtype;
+      KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), convert_tensor(tensor, dtype));
+    }
+    auto us = time_engine(engine, point.shape.name, inputs);
+    if (!us.ok()) {
+      return std::move(us).error().context("time shape point '" + point.shape.name + "'");
+    }
+    point.graph_us = *us;
+  }
+  return Ok();
 }
 
 // The user's inputs at every point that they fit; a file that fits none is an error.

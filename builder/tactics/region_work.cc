@@ -1,5 +1,7 @@
 #include "builder/tactics/region_work.h"
 
+#include <algorithm>
+
 namespace kiln {
 namespace {
 
@@ -31,13 +33,28 @@ uint64_t node_flops(const ir::Graph& body, const ir::Node& node) {
   return 0;
 }
 
+// Bytes of an input that the body can read: of what is only gathered from or sliced, as much as
+// comes out.
+uint64_t bytes_read(const ir::Graph& body, ir::ValueId input) {
+  const auto whole = static_cast<uint64_t>(body.type(input).bytes());
+  uint64_t taken = 0;
+  for (const ir::Use& use : body.value(input).uses) {
+    const ir::Node& node = body.node(use.node);
+    const bool selects = use.slot == 0 && (std::holds_alternative<ir::Gather>(node.op) ||
+                                           std::holds_alternative<ir::Slice>(node.op));
+    if (!selects) return whole;
+    taken += static_cast<uint64_t>(body.type(node.outputs[0]).bytes());
+  }
+  const auto outputs = body.outputs();
+  const bool returned = std::find(outputs.begin(), outputs.end(), input) != outputs.end();
+  return returned ? whole : std::min(whole, taken);
+}
+
 }  // namespace
 
 RegionWork region_work(const ir::Graph& body) {
   RegionWork work;
-  for (ir::ValueId id : body.inputs()) {
-    work.bytes_read += static_cast<uint64_t>(body.type(id).bytes());
-  }
+  for (ir::ValueId id : body.inputs()) work.bytes_read += bytes_read(body, id);
   for (ir::ValueId id : body.outputs()) {
     work.bytes_written += static_cast<uint64_t>(body.type(id).bytes());
   }

@@ -7,7 +7,8 @@
 namespace kiln {
 
 struct RegionWork {
-  uint64_t bytes_read = 0, bytes_written = 0;  // its inputs and outputs, once each
+  // Its inputs and outputs, once each; of inputs that are only gathered from, what is taken.
+  uint64_t bytes_read = 0, bytes_written = 0;
   uint64_t flops = 0;  // a multiply-add counts 2, any other scalar function 1
 };
 

@@ -43,11 +43,16 @@ Result<> Device::read_properties(CUdevice device, int ordinal) {
   int version = 0;
   KILN_RETURN_IF_ERROR(check(driver_->driver_get_version(&version), "cuDriverGetVersion"));
   properties_.driver_version = static_cast<uint32_t>(version);
-  int values[5] = {};
+  int values[8] = {};
   constexpr CUdevice_attribute kAttributes[] = {
-      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
+      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR,
+      CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
       CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT,
-      CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE};
+      CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN,
+      CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE,
+      CU_DEVICE_ATTRIBUTE_CLOCK_RATE,
+      CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE,
+      CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH};
   for (size_t i = 0; i < std::size(kAttributes); ++i) {
     KILN_RETURN_IF_ERROR(check(driver_->device_get_attribute(&values[i], kAttributes[i], device),
                                "cuDeviceGetAttribute"));
@@ -56,6 +61,9 @@ Result<> Device::read_properties(CUdevice device, int ordinal) {
   properties_.multiprocessors = static_cast<uint32_t>(values[2]);
   properties_.shared_bytes_per_block = static_cast<uint32_t>(values[3]);
   properties_.l2_bytes = static_cast<uint64_t>(values[4]);
+  properties_.sm_khz = static_cast<uint32_t>(values[5]);
+  properties_.memory_khz = static_cast<uint32_t>(values[6]);
+  properties_.memory_bus_bits = static_cast<uint32_t>(values[7]);
   return Ok();
 }
 

@@ -18,6 +18,7 @@ struct DeviceProperties {
   uint32_t multiprocessors = 0;
   uint32_t shared_bytes_per_block = 0;  // the most that a kernel may opt in to
   uint64_t memory_bytes = 0, l2_bytes = 0;
+  uint32_t sm_khz = 0, memory_khz = 0, memory_bus_bits = 0;  // the highest clocks
 };
 
 // Immutable, shared by everything that lives on the GPU; thread-safe.

@@ -47,6 +47,9 @@ void walk_fields(S& s, auto&& walk) {
   walk("bytes_read", s.bytes_read);
   walk("bytes_written", s.bytes_written);
   walk("flops", s.flops);
+  walk("roofline_share", s.roofline_share);
+  walk("roofline_bound", s.roofline_bound);
+  walk("host_reason", s.host_reason);
   walk("candidates", s.candidates);
   walk("refusals", s.refusals);
   walk("chosen", s.chosen);
@@ -110,12 +113,23 @@ void walk_fields(S& s, auto&& walk) {
   walk("name", s.name);
   walk("batch", s.batch);
   walk("sum_us", s.sum_us);
+  walk("graph_us", s.graph_us);
   walk("regions", s.regions);
   walk("near_misses", s.near_misses);
   walk("passes", s.passes);
   walk("memory", s.memory);
   walk("verification", s.verification);
   walk("precision", s.precision);
+}
+
+template <MaybeConst<PeakRates> S>
+void walk_fields(S& s, auto&& walk) {
+  walk("bytes_per_s", s.bytes_per_s);
+  walk("f32_flops_per_s", s.f32_flops_per_s);
+  walk("tf32_flops_per_s", s.tf32_flops_per_s);
+  walk("f16_flops_per_s", s.f16_flops_per_s);
+  walk("byte_flops_per_s", s.byte_flops_per_s);
+  walk("source", s.source);
 }
 
 template <MaybeConst<Build> S>
@@ -125,6 +139,8 @@ void walk_fields(S& s, auto&& walk) {
   walk("model_hash", s.model_hash);
   walk("target", s.target);
   walk("device", s.device);
+  walk("compute_capability", s.compute_capability);
+  walk("peak_rates", s.peak_rates);
   walk("precision", s.precision);
   walk("disabled_passes", s.disabled_passes);
   walk("versions", s.versions);

@@ -45,6 +45,11 @@ struct Region {
   std::string precision_asked, precision_realised, precision_reason;
   double precision_damage = -1;  // what it takes off the cosine when narrow alone; -1: not measured
   uint64_t bytes_read = 0, bytes_written = 0, flops = 0;
+  // The least time that the GPU's peak rates allow for these, over the chosen candidate's; above 1
+  // where the L2 cache served what was counted as memory. 0: not known.
+  double roofline_share = 0;
+  std::string roofline_bound;  // "memory" or "compute"; "" if not known
+  std::string host_reason;     // on target cuda, why it runs on the host; "": it does not
   std::vector<Candidate> candidates;
   std::vector<Refusal> refusals;
   int64_t chosen = -1;    // number in candidates; -1: needs none (an alias)
@@ -100,8 +105,9 @@ struct PassRun {
 
 struct Point {
   std::string name;
-  int64_t batch = 0;  // 0: no batch dimension
-  double sum_us = 0;  // of the chosen candidates' medians
+  int64_t batch = 0;    // 0: no batch dimension
+  double sum_us = 0;    // of the chosen candidates' medians, each run alone
+  double graph_us = 0;  // of all of them as the engine runs them; 0: not measured
   std::vector<Region> regions;
   std::vector<NearMiss> near_misses;
   std::vector<PassRun> passes;
@@ -111,9 +117,20 @@ struct Point {
   friend bool operator==(const Point&, const Point&) = default;
 };
 
+// What a device does at most in a second; 0: not known.
+struct PeakRates {
+  double bytes_per_s = 0;  // of its memory
+  // Dense products by the type of their operands; `byte` is of 8-bit floats and integers.
+  double f32_flops_per_s = 0, tf32_flops_per_s = 0, f16_flops_per_s = 0, byte_flops_per_s = 0;
+  std::string source;  // "published" or "from clocks"; "" if nothing is known
+  friend bool operator==(const PeakRates&, const PeakRates&) = default;
+};
+
 struct Build {
   std::string kiln_version, model_name, model_hash;
   std::string target, device;
+  std::string compute_capability;  // "9.0"; "" on the host
+  PeakRates peak_rates;
   std::string precision;  // as asked for
   std::vector<std::string> disabled_passes;
   std::vector<std::pair<std::string, std::string>> versions;  // library, version

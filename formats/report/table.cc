@@ -30,12 +30,33 @@ const Candidate* chosen_of(const Region& region) {
                                                                 : nullptr;
 }
 
+// "compute capability 9.0, 4.80 TB/s, 67 TFLOPS f32, 494 tf32, 989 f16, 1979 8-bit (published);
+// driver 13.0, ..."
+std::string hardware_line(const Build& build) {
+  constexpr double kTera = 1e12;
+  const PeakRates& rates = build.peak_rates;
+  std::string text = "compute capability " + build.compute_capability;
+  if (!rates.source.empty()) {
+    text += print(", %.2f TB/s, TFLOPS: %.0f f32, %.0f tf32, %.0f f16, %.0f 8-bit (",
+                  rates.bytes_per_s / kTera, rates.f32_flops_per_s / kTera,
+                  rates.tf32_flops_per_s / kTera, rates.f16_flops_per_s / kTera,
+                  rates.byte_flops_per_s / kTera) +
+            rates.source + ")";
+  }
+  std::string versions;
+  for (const auto& [library, version] : build.versions) {
+    versions += (versions.empty() ? "\nversions: " : ", ") + library + " " + version;
+  }
+  return text + versions + "\n";
+}
+
 std::string head(const Report& report) {
   const Build& build = report.build;
   std::string text = "Kiln " + build.kiln_version + ": " + build.model_name + " for " +
                      build.target + (build.device.empty() ? "" : " (" + build.device + ")") + ", " +
                      build.precision + ", " + (build.verified ? "verified" : "NOT VERIFIED") +
                      ", weights " + bytes_text(report.weights_bytes) + "\n";
+  if (!build.compute_capability.empty()) text += hardware_line(build);
   if (!build.disabled_passes.empty()) {
     text += "passes off: " + join(build.disabled_passes, ", ") + "\n";
   }
@@ -45,8 +66,9 @@ std::string head(const Report& report) {
 std::string point_line(const Point& point) {
   const Memory& memory = point.memory;
   std::string text = "\npoint " + point.name + ": " + std::to_string(point.regions.size()) +
-                     " regions, " + time_text(point.sum_us) + " in kernels, arena " +
-                     bytes_text(memory.arena_bytes);
+                     " regions, " + time_text(point.sum_us) + " in kernels" +
+                     (point.graph_us > 0 ? ", " + time_text(point.graph_us) + " as one" : "") +
+                     ", arena " + bytes_text(memory.arena_bytes);
   if (memory.lower_bound_bytes > 0) {
     text += print(" (%.2f of its lower bound)", static_cast<double>(memory.arena_bytes) /
                                                     static_cast<double>(memory.lower_bound_bytes));
@@ -58,12 +80,29 @@ std::string region_line(const Region& region) {
   const Candidate* chosen = chosen_of(region);
   const double us = chosen != nullptr ? chosen->median_us : 0;
   const auto moved = static_cast<double>(region.bytes_read + region.bytes_written);
-  const std::string provider = chosen != nullptr ? chosen->provider : "alias";
+  const std::string tactic =
+      chosen != nullptr ? chosen->provider + " " + chosen->key : std::string("alias");
   const std::string rate = us > 0 ? print("%8.2f", moved / us / 1000) : std::string(8, ' ');
-  return print("  %5.1f%% %10.1f %s  %-11.11s %-5.5s %-12.12s ", 100 * region.time_share, us,
-               rate.c_str(), region.kind.c_str(), region.precision_realised.c_str(),
-               provider.c_str()) +
-         region.name + (region.rule.empty() ? "" : "  [" + region.rule + "]") + "\n";
+  const std::string roofline =
+      region.roofline_share > 0
+          ? print("%4.0f%%%c", 100 * region.roofline_share,
+                  region.roofline_bound.empty() ? ' ' : region.roofline_bound.front())
+          : std::string(6, ' ');
+  const std::string where = region.host_reason.empty() ? "" : "  (host)";
+  return print("  %5.1f%% %10.1f %s %s %-11.11s %-4.4s %-22.22s ", 100 * region.time_share, us,
+               rate.c_str(), roofline.c_str(), region.kind.c_str(),
+               region.precision_realised.c_str(), tactic.c_str()) +
+         region.name + (region.rule.empty() ? "" : "  [" + region.rule + "]") + where + "\n";
+}
+
+std::string host_lines(const Point& point) {
+  std::string text;
+  for (const Region& region : point.regions) {
+    if (!region.host_reason.empty()) {
+      text += "  on the host: " + region.name + ": " + region.host_reason + "\n";
+    }
+  }
+  return text;
 }
 
 std::string candidate_lines(const Region& region) {
@@ -99,7 +138,8 @@ std::string region_table(const Point& point, const TableOptions& options) {
       return point.regions[a].time_share > point.regions[b].time_share;
     });
   }
-  std::string text = "   share         us     GB/s  kind        type  provider     region [rule]\n";
+  std::string text =
+      "   share         us     GB/s  roof  kind        type tactic                 origin [rule]\n";
   for (size_t i = 0; i < shown; ++i) {
     text += region_line(point.regions[order[i]]);
     if (options.explain) text += candidate_lines(point.regions[order[i]]);
@@ -169,7 +209,7 @@ std::string to_table(const Report& report, const TableOptions& options) {
   for (const Point& point : report.points) {
     text += point_line(point) + region_table(point, options);
     if (options.explain) text += near_miss_lines(point);
-    text += precision_line(point) + verification_lines(point);
+    text += host_lines(point) + precision_line(point) + verification_lines(point);
     if (options.memory_map) text += memory_map(point.memory);
   }
   text += stage_line(report);

@@ -47,7 +47,7 @@ TEST_P(GpuBenchmark, MeasuresTheParts) {
     EXPECT_TRUE(all(measured->device_ms, measured->device_ms.front()));
     EXPECT_EQ(measured->enqueue_ms.size(), measured->device_ms.size());
   }
-  EXPECT_EQ(driver.live(), 0);
+  EXPECT_EQ(driver.live_bytes(), 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Memory, GpuBenchmark,

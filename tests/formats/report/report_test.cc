@@ -41,9 +41,17 @@ Report full_report() {
   point.verification = {{"random rows", 8, 1e-5, 1e-6, 0.999999, true, "output 'y', row 2"}};
   point.precision = {{"fp32", 1, 37748736, 9560064}};
   Report report;
-  report.build = {
-      "0.1.0", "m.onnx", "00ff", "host", "a CPU", "fp16", {"fuse-attention"}, {{"onednn", "2.6"}},
-      true};
+  report.build = {"0.1.0",
+                  "m.onnx",
+                  "00ff",
+                  "host",
+                  "a CPU",
+                  "",
+                  {},
+                  "fp16",
+                  {"fuse-attention"},
+                  {{"onednn", "2.6"}},
+                  true};
   report.points = {point};
   report.weights_bytes = 9437184;
   report.notes = {"timing cache 't.json' is damaged and was ignored"};
@@ -123,6 +131,44 @@ TEST(Report, RefusesNewerSchemas) {
   ASSERT_FALSE(read);
   EXPECT_EQ(read.error().code, ErrorCode::kVersionMismatch);
   EXPECT_EQ(read.error().message, "report has schema 2, this library reads 1 to 1; update Kiln");
+}
+
+Report gpu_report() {
+  Report report = full_report();
+  report.build.target = "cuda";
+  report.build.device = "NVIDIA H200";
+  report.build.compute_capability = "9.0";
+  report.build.peak_rates = {4.8e12, 67e12, 494e12, 989e12, 1979e12, "published"};
+  report.build.versions = {{"driver for CUDA", "13.0"}, {"cuDNN", "91400"}};
+  Point& point = report.points[0];
+  point.graph_us = 99.5;
+  point.regions[0].roofline_share = 0.424;
+  point.regions[0].roofline_bound = "memory";
+  Region sort;
+  sort.name = "sort_1";
+  sort.kind = "opaque";
+  sort.host_reason = "'sort' runs on the host: 'sort' has no form as loops";
+  point.regions.push_back(sort);
+  return report;
+}
+
+TEST(Report, OfAGpuSurvivesJson) {
+  const auto read = from_json(to_json(gpu_report()));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(*read, gpu_report());
+}
+
+TEST(ReportTable, ShowsHowWellTheGpuIsUsed) {
+  const std::string table = to_table(gpu_report());
+  for (const char* part :
+       {"compute capability 9.0, 4.80 TB/s, TFLOPS: 67 f32, 494 tf32, 989 f16, 1979 8-bit "
+        "(published)",
+        "versions: driver for CUDA 13.0, cuDNN 91400", "120.5 us in kernels, 99.5 us as one",
+        "  42%m contraction", "onednn matmul+gelu_erf", "sort_1  (host)",
+        "on the host: sort_1: 'sort' runs on the host: 'sort' has no form as loops"}) {
+    EXPECT_NE(table.find(part), std::string::npos) << part << "\n" << table;
+  }
+  EXPECT_EQ(to_table(full_report()).find("compute capability"), std::string::npos);
 }
 
 TEST(ReportTable, ShowsTheChosenTactic) {
