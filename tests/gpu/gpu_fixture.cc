@@ -47,6 +47,7 @@ const std::vector<EngineRecipe>& small_engines() {
         {"digits-fp16", digits, Precision::kFp16, 0, {2}},
         {"resnet", tiny / "resnet_torchscript.onnx", Precision::kFp32, 64},
         {"bert", tiny / "bert_torchscript.onnx", Precision::kFp32, 64},
+        {"bert-fp16", tiny / "bert_torchscript.onnx", Precision::kFp16, 0, {8}},
     };
   }();
   return recipes;

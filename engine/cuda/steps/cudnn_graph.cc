@@ -92,6 +92,12 @@ Result<CudnnDescriptor> load_cudnn_plan(const CudnnApi& cudnn, cudnnHandle_t han
                   .text(CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION, call.plan)
                   .finish();
   if (!plan.ok() && plan.error().code == ErrorCode::kUnsupported) {
+    // The status that cuDNN has for a plan whose kernel it would compile.
+    if (plan.error().message.find("RUNTIME_PREREQUISITE_MISSING") != std::string::npos) {
+      return Error{ErrorCode::kUnsupported, "cuDNN graph: cuDNN loads this plan only with NVRTC (" +
+                                                plan.error().message +
+                                                "); put libnvrtc.so on the loader's path"};
+    }
     return corrupt(plan.error().message);
   }
   if (!plan.ok()) return plan;
