@@ -65,7 +65,10 @@ Result<> BuildState::time_points(const Engine& engine) {
     }
     auto us = time_engine(engine, point.shape.name, inputs);
     if (!us.ok()) {
-      return std::move(us).error().context("time shape point '" + point.shape.name + "'");
+      Error error = std::move(us).error().context("time shape point '" + point.shape.name + "'");
+      if (error.code != ErrorCode::kOutOfMemory) return error;
+      notes_.push_back(error.message);  // a second context is not worth the build
+      continue;
     }
     point.graph_us = *us;
   }
