@@ -70,5 +70,14 @@ TEST_F(CompileCuda, CacheCompilesEachTextOnce) {
   EXPECT_EQ(first->bytes.data(), second->bytes.data());
 }
 
+TEST_F(CompileCuda, ThreadsCompileEachTextOnce) {
+  CubinCache cache(kArch);
+  const std::string a = "KILN_KERNEL(32) a() {}", b = "KILN_KERNEL(32) b() {}";
+  const auto cubins = cache.compile_all(std::vector<std::string>{a, b, a, a, b, a, b, b}, 8);
+  for (size_t i : {2, 3, 5}) EXPECT_EQ(cubins[i]->bytes.data(), cubins[0]->bytes.data());
+  for (size_t i : {4, 6, 7}) EXPECT_EQ(cubins[i]->bytes.data(), cubins[1]->bytes.data());
+  EXPECT_NE(cubins[0]->bytes.data(), cubins[1]->bytes.data());
+}
+
 }  // namespace
 }  // namespace kiln::codegen
