@@ -13,16 +13,10 @@ namespace {
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
+// Along extents of 1 a view may have any stride; a mask repeats there.
 AttentionPlace place_of(const StridedView& view) {
-  return {view.offset, view.strides[0], view.strides[1], view.strides[2], view.strides[3]};
-}
-
-// Strides are 0 along extents of 1.
-AttentionPlace repeating_place_of(StridedView view) {
-  for (size_t i = 0; i < view.dims.size(); ++i) {
-    if (view.dims[i] == 1) view.strides[i] = 0;
-  }
-  return place_of(view);
+  const auto stride = [&](size_t axis) { return view.dims[axis] == 1 ? 0 : view.strides[axis]; };
+  return {view.offset, stride(0), stride(1), stride(2), stride(3)};
 }
 
 struct Problem {
@@ -55,7 +49,7 @@ Result<Problem> problem_of(const ir::Graph& body) {
   if (found.mask) {
     shape.mask = body.type(node.inputs[3]).dtype;
     if (shape.mask == DType::kBool) return refuse("the mask is of bool");
-    shape.mask_place = repeating_place_of(*found.mask);
+    shape.mask_place = place_of(*found.mask);
   }
   KILN_RETURN_IF_ERROR(check_attention_shape(shape));
   return made;

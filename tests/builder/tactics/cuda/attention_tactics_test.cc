@@ -1,9 +1,9 @@
-#include "builder/precision/fit_attention.h"
-
 #include <gtest/gtest.h>
 
+#include "builder/cuda/build_tools.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
+#include "builder/tactics/cuda/attention_provider.h"
 #include "builder/tactics/cuda/cudnn_attention.h"
 #include "tests/builder/imported_model.h"
 #include "tests/builder/random_tensors.h"
@@ -22,10 +22,10 @@ ir::Graph narrowed(const ir::Graph& imported, bool library_layouts) {
   return graph;
 }
 
-class CudnnModels : public testing::TestWithParam<std::string> {};
+class AttentionTactics : public testing::TestWithParam<std::string> {};
 
 // Every layer is a problem that cuDNN has words for, its heads split and joined without a kernel.
-TEST_P(CudnnModels, EveryLayerIsOneProblemAndResultsStay) {
+TEST_P(AttentionTactics, EveryLayerIsOneCuDnnProblemAndResultsStay) {
   const auto imported = test::import_tiny(GetParam(), 3);
   ASSERT_TRUE(imported.ok()) << imported.error().message;
   const ir::Graph before = narrowed(*imported, false), after = narrowed(*imported, true);
@@ -43,6 +43,23 @@ TEST_P(CudnnModels, EveryLayerIsOneProblemAndResultsStay) {
   test::expect_same_results(before, after, test::random_inputs(before, 3), 2e-3);
 }
 
+TEST_P(AttentionTactics, OurKernelTakesEveryLayer) {
+  const DeviceInfo device;
+  const CudaTools tools;
+  for (const int64_t batch : {1, 3}) {  // a batch of 1 leaves strides open
+    const auto imported = test::import_tiny(GetParam(), batch);
+    ASSERT_TRUE(imported.ok()) << imported.error().message;
+    const ir::Graph graph = narrowed(*imported, true);
+    for (ir::NodeId id : graph.topological_order()) {
+      const auto& region = std::get<ir::Region>(graph.node(id).op);
+      if (region.kind != ir::Region::Kind::kAttention) continue;
+      std::string refusal;
+      EXPECT_FALSE(attention_candidates({region, {}, {}, {}, device, {}, &tools}, refusal).empty())
+          << "batch " << batch << ", " << graph.node(id).name << ": " << refusal;
+    }
+  }
+}
+
 std::vector<std::string> transformers() {
   std::vector<std::string> names;
   for (const std::string& name : test::tiny_model_names()) {
@@ -51,7 +68,7 @@ std::vector<std::string> transformers() {
   return names;
 }
 
-INSTANTIATE_TEST_SUITE_P(Tiny, CudnnModels, testing::ValuesIn(transformers()),
+INSTANTIATE_TEST_SUITE_P(Tiny, AttentionTactics, testing::ValuesIn(transformers()),
                          test::parameter_name);
 
 }  // namespace
