@@ -6,53 +6,12 @@
 #include <random>
 
 #include "formats/loop_ir/analysis.h"
+#include "tests/formats/loop_ir/exprs.h"
 
 namespace kiln::loop {
 namespace {
 
-using Kind = Expr::Kind;
-
-Expr load(uint32_t buffer, IndexMap map, std::vector<Bound> bounds = {}) {
-  Expr expr;
-  expr.kind = Kind::kLoad;
-  expr.buffer = buffer;
-  expr.map = std::move(map);
-  expr.bounds = std::move(bounds);
-  return expr;
-}
-
-Expr apply(ScalarFn fn, std::vector<ExprId> args, DType dtype = DType::kF32) {
-  Expr expr;
-  expr.kind = Kind::kApply;
-  expr.fn = fn;
-  expr.args = std::move(args);
-  expr.dtype = dtype;
-  return expr;
-}
-
-Expr reduce(ReduceFn fn, ExprId arg) {
-  Expr expr;
-  expr.kind = Kind::kReduce;
-  expr.reduce_fn = fn;
-  expr.args = {arg};
-  return expr;
-}
-
-Expr store(uint32_t buffer, ExprId arg, IndexMap map) {
-  Expr expr;
-  expr.kind = Kind::kStore;
-  expr.buffer = buffer;
-  expr.args = {arg};
-  expr.map = std::move(map);
-  return expr;
-}
-
-IndexMap affine(std::vector<std::pair<uint32_t, int64_t>> strides, int64_t offset = 0) {
-  IndexMap map;
-  map.offset = offset;
-  for (const auto& [dim, stride] : strides) map.terms.push_back({dim, 1, 0, stride});
-  return map;
-}
+using namespace test;
 
 // y[i, j] = x[i, j] - max over j of x[i, j], 3 x 5.
 LoopKernel row_shift() {

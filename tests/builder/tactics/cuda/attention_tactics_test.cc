@@ -1,26 +1,16 @@
 #include <gtest/gtest.h>
 
 #include "builder/cuda/build_tools.h"
-#include "builder/pipeline/pass_driver.h"
-#include "builder/pipeline/pipeline.h"
 #include "builder/tactics/cuda/attention_provider.h"
 #include "builder/tactics/cuda/cudnn_attention.h"
 #include "tests/builder/imported_model.h"
+#include "tests/builder/precision/narrowed.h"
 #include "tests/builder/random_tensors.h"
 
 namespace kiln {
 namespace {
 
-ir::Graph narrowed(const ir::Graph& imported, bool library_layouts) {
-  ir::Graph graph = imported;
-  PassContext context;
-  context.options.check_changed_flag = true;
-  context.options.precision = Precision::kFp16;
-  context.options.library_layouts = library_layouts;
-  const auto run = run_passes(graph, default_pipeline(), context);
-  EXPECT_TRUE(run.ok()) << run.error().message;
-  return graph;
-}
+using test::narrowed;
 
 class AttentionTactics : public testing::TestWithParam<std::string> {};
 

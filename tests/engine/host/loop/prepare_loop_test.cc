@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "engine/host/loop/worker.h"
+#include "tests/formats/loop_ir/exprs.h"
 
 namespace kiln::host {
 namespace {
@@ -13,46 +14,8 @@ namespace {
 using loop::Expr;
 using loop::IndexMap;
 using loop::LoopKernel;
-using Kind = loop::Expr::Kind;
 
-IndexMap affine(std::vector<std::pair<uint32_t, int64_t>> strides, int64_t offset = 0) {
-  IndexMap map{offset, {}, {}};
-  for (const auto& [dim, stride] : strides) map.terms.push_back({dim, 1, 0, stride});
-  return map;
-}
-
-Expr load(uint32_t buffer, IndexMap map) {
-  Expr expr;
-  expr.kind = Kind::kLoad;
-  expr.buffer = buffer;
-  expr.map = std::move(map);
-  return expr;
-}
-
-Expr apply(ScalarFn fn, std::vector<loop::ExprId> args) {
-  Expr expr;
-  expr.kind = Kind::kApply;
-  expr.fn = fn;
-  expr.args = std::move(args);
-  return expr;
-}
-
-Expr reduce(ReduceFn fn, loop::ExprId arg) {
-  Expr expr;
-  expr.kind = Kind::kReduce;
-  expr.reduce_fn = fn;
-  expr.args = {arg};
-  return expr;
-}
-
-Expr store(uint32_t buffer, loop::ExprId arg, IndexMap map) {
-  Expr expr;
-  expr.kind = Kind::kStore;
-  expr.buffer = buffer;
-  expr.args = {arg};
-  expr.map = std::move(map);
-  return expr;
-}
+using namespace loop::test;
 
 // softmax over the last of rows x width.
 LoopKernel softmax(int64_t rows, int64_t width) {
