@@ -13,7 +13,7 @@ constexpr char kModel[] = R"(graph {
   input %0 : f32[4x2] "x"
   const %1 : f32[2x2] "w" = 0.5, 0.25, -0.75, 1
   %2 = matmul{transpose_a=0, transpose_b=0}(%0, %1) : f32[4x2] ; "product"
-  %3 = reduce{axes=[1], kind="sum"}(%2) : f32[4x1] ; "sum"
+  %3 = reduce{axes=[1], fn="sum", keep_dims=1}(%2) : f32[4x1] ; "sum"
   output %3 "y"
 })";
 

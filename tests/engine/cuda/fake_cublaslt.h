@@ -252,6 +252,9 @@ inline std::shared_ptr<const cuda::Device> FakeCublasLt::device() const {
   driver.device_get_count = [](int* count) { return *count = 1, CUDA_SUCCESS; };
   driver.device_get = [](CUdevice* device, int) { return *device = 0, CUDA_SUCCESS; };
   driver.device_get_name = [](char* name, int, CUdevice) { return name[0] = 0, CUDA_SUCCESS; };
+  driver.device_get_pci_bus_id = [](char* address, int, CUdevice) {
+    return address[0] = 0, CUDA_SUCCESS;
+  };
   driver.device_total_mem = [](size_t* bytes, CUdevice) { return *bytes = 1, CUDA_SUCCESS; };
   driver.device_get_attribute = [](int* value, CUdevice_attribute, CUdevice) {
     return *value = 9, CUDA_SUCCESS;
