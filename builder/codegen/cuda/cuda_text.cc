@@ -55,7 +55,7 @@ std::string integer_constant(DType dtype, uint64_t bits) {
   return value == INT32_MIN ? "(-2147483647 - 1)" : std::to_string(value);
 }
 
-std::string with_brackets(std::string text) {
+std::string with_brackets(const std::string& text) {
   return text.starts_with('-') ? "(" + text + ")" : text;
 }
 
@@ -124,18 +124,19 @@ std::string IndexText::map(const IndexMap& map) const {
   };
   for (const loop::MapTerm& term : map.terms) {
     if (loop::term_extent(term, kernel) <= 1 || term.stride == 0) continue;
-    std::string index = dim(term.dim);
+    const std::string index = dim(term.dim);
     const int64_t extent = kernel.dims[term.dim].extent;
     const int64_t quotients = (extent - 1) / term.divisor + 1;
     const bool divides = term.divisor != 1;
     const bool wraps = term.modulus != 0 && term.modulus < quotients;
-    if (divides || wraps) {
-      index = unsigned_type + index;
-      if (divides) index += " / " + std::to_string(term.divisor) + suffix;
-      if (wraps) index += " % " + std::to_string(term.modulus) + suffix;
-      index = "(" + std::string(type()) + ")(" + index + ")";
+    if (!divides && !wraps) {
+      add(term.stride, index);
+      continue;
     }
-    add(term.stride, index);
+    std::string digit = unsigned_type + index;
+    if (divides) digit += " / " + std::to_string(term.divisor) + suffix;
+    if (wraps) digit += " % " + std::to_string(term.modulus) + suffix;
+    add(term.stride, "(" + std::string(type()) + ")(" + digit + ")");
   }
   for (const loop::GatherTerm& gather : map.gathers) {
     add(gather.stride, "clamped<" + std::string(type()) + ">(" + value(gather.index) + ", " +

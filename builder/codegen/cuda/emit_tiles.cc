@@ -175,6 +175,14 @@ class TileWriter {
     return (units + s_.threads - 1) / s_.threads;
   }
 
+  // Lane "l" of a kept load, as the bits that lie in memory.
+  std::string kept_bits(const TileCode& code, ExprId id) const {
+    const std::string kept = code.kept_name(id) + "[c]";
+    if (code.is_pack(id)) return "bits_at(" + kept + ", l)";
+    return std::string(element_type(facts_.expr(id).dtype)) + "::encode(" + kept +
+           (code.motion(id) == Motion::kScattered ? "[l]" : "") + ", true)";
+  }
+
   // All of the thread's loads begin before the first is put into the tile.
   void fill() {
     TileCode code = code_along(from_);
@@ -195,14 +203,7 @@ class TileWriter {
     out_.close();
     open_rounds(from_, "first_from", to_, "first_to");
     for (const ExprId id : loads_) {
-      std::string bits = code.kept_name(id) + "[c]";
-      if (code.is_pack(id)) {
-        bits = "bits_at(" + bits + ", l)";
-      } else {
-        if (code.motion(id) == Motion::kScattered) bits += "[l]";
-        bits = std::string(element_type(facts_.expr(id).dtype)) + "::encode(" + bits + ", true)";
-      }
-      for_lanes("t" + number(id) + "[inner + l][outer] = " + bits + ";");
+      for_lanes("t" + number(id) + "[inner + l][outer] = " + kept_bits(code, id) + ";");
     }
     out_.close();
   }

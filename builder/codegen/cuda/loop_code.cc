@@ -257,14 +257,12 @@ std::vector<std::string> dims_of_flat(const KernelFacts& facts, const std::vecto
   int64_t inner = 1;
   for (size_t k = dims.size(); k-- > 0;) {
     const int64_t extent = std::max<int64_t>(facts.kernel.dims[dims[k]].extent, 1);
-    std::string index = flat;
-    if (dims.size() > 1) {
-      index = as_unsigned + flat;
-      if (inner > 1) index += " / " + number(inner) + suffix;
-      if (k > 0) index += " % " + number(extent) + suffix;
-      index = "(" + type + ")(" + index + ")";
-    }
-    lines.push_back("const " + type + " d" + number(dims[k]) + " = " + index + ";");
+    std::string digit = as_unsigned + flat;
+    if (inner > 1) digit += " / " + number(inner) + suffix;
+    if (k > 0) digit += " % " + number(extent) + suffix;
+    const std::string index = dims.size() == 1 ? flat : "(" + type + ")(" + digit + ")";
+    std::string& line = lines.emplace_back("const " + type + " d");
+    line += number(dims[k]) + " = " + index + ";";
     inner *= extent;
   }
   return lines;
