@@ -131,16 +131,25 @@ bool passes_on(ScalarFn fn, uint32_t slot) {
 // By input of the graph; `after` are the bounds that its outputs must keep.
 std::vector<int64_t> bounds_before(const Graph& graph, std::span<const int64_t> after);
 
-// Input `input` of a node's body whose outputs from `first` on are the node's.
-int64_t before_body(const Graph& body, size_t input, size_t first, std::span<const int64_t> after) {
+// By input of a node's body whose outputs from `first` on are the node's.
+std::vector<int64_t> before_body(const Graph& body, size_t first, std::span<const int64_t> after) {
   std::vector<int64_t> outputs(first, kUnbounded);
   outputs.insert(outputs.end(), after.begin(), after.end());
-  return bounds_before(body, outputs)[input];
+  return bounds_before(body, outputs);
+}
+
+// By input of an If: the condition, then the inputs that both branches take.
+std::vector<int64_t> before_branches(const ir::If& branch, std::span<const int64_t> after) {
+  std::vector<int64_t> bounds = before_body(*branch.then_body, 0, after);
+  const std::vector<int64_t> others = before_body(*branch.else_body, 0, after);
+  for (size_t i = 0; i < bounds.size(); ++i) bounds[i] = std::min(bounds[i], others[i]);
+  bounds.insert(bounds.begin(), kUnbounded);
+  return bounds;
 }
 
 // The bound that input `slot` must keep, given those of the node's outputs.
-int64_t before_node(const Graph& graph, const Node& node, uint32_t slot,
-                    std::span<const int64_t> after) {
+int64_t before_operand(const Graph& graph, const Node& node, uint32_t slot,
+                       std::span<const int64_t> after) {
   const int64_t here = bound_of_operand(graph, node, slot);
   if (here != kUnbounded) return here;
   if (const auto* pointwise = std::get_if<ir::Pointwise>(&node.op)) {
@@ -148,20 +157,24 @@ int64_t before_node(const Graph& graph, const Node& node, uint32_t slot,
                ? before_pointwise(graph, node, pointwise->fn, slot, after[0])
                : kUnbounded;
   }
-  if (moves_values(node.op) || std::holds_alternative<ir::Gather>(node.op) ||
-      std::holds_alternative<ir::Pad>(node.op)) {
-    return after[0];
-  }
+  const bool moves = moves_values(node.op) || std::holds_alternative<ir::Gather>(node.op) ||
+                     std::holds_alternative<ir::Pad>(node.op);
+  return moves ? after[0] : kUnbounded;
+}
+
+// By input of the node. Looks at each body once, so that nested ones take linear time.
+std::vector<int64_t> before_node(const Graph& graph, const Node& node,
+                                 std::span<const int64_t> after) {
   if (const auto* region = std::get_if<ir::Region>(&node.op)) {
-    return before_body(*region->body, slot, 0, after);
+    return before_body(*region->body, 0, after);
   }
-  if (const auto* branch = std::get_if<ir::If>(&node.op)) {
-    if (slot == 0) return kUnbounded;
-    return std::min(before_body(*branch->then_body, slot - 1, 0, after),
-                    before_body(*branch->else_body, slot - 1, 0, after));
+  if (const auto* branch = std::get_if<ir::If>(&node.op)) return before_branches(*branch, after);
+  if (const auto* loop = std::get_if<ir::Loop>(&node.op)) return before_body(*loop->body, 1, after);
+  std::vector<int64_t> bounds;
+  for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
+    bounds.push_back(before_operand(graph, node, slot, after));
   }
-  const auto* loop = std::get_if<ir::Loop>(&node.op);
-  return loop ? before_body(*loop->body, slot, 1, after) : kUnbounded;
+  return bounds;
 }
 
 std::vector<int64_t> bounds_before(const Graph& graph, std::span<const int64_t> after) {
@@ -176,9 +189,8 @@ std::vector<int64_t> bounds_before(const Graph& graph, std::span<const int64_t> 
     const Node& node = graph.node(*id);
     std::vector<int64_t> outputs;
     for (ValueId output : node.outputs) outputs.push_back(bounds[ir::index_of(output)]);
-    for (uint32_t slot = 0; slot < node.inputs.size(); ++slot) {
-      keep(node.inputs[slot], before_node(graph, node, slot, outputs));
-    }
+    const std::vector<int64_t> before = before_node(graph, node, outputs);
+    for (size_t slot = 0; slot < before.size(); ++slot) keep(node.inputs[slot], before[slot]);
   }
   std::vector<int64_t> inputs;
   for (ValueId id : graph.inputs()) inputs.push_back(bounds[ir::index_of(id)]);

@@ -113,9 +113,9 @@ const IndexCase kCases[] = {
   output %3 "y")"},
 };
 
-class IndexBounds : public testing::TestWithParam<IndexCase> {};
+class IndexBoundsCase : public testing::TestWithParam<IndexCase> {};
 
-TEST_P(IndexBounds, AreWhatTheOperationAccepts) {
+TEST_P(IndexBoundsCase, AreWhatTheOperationAccepts) {
   const auto graph =
       ir::parse_text("graph {\n  input %0 : f32[3x2x4] \"x\"\n  " + GetParam().body + "\n}\n");
   ASSERT_TRUE(graph.ok()) << graph.error().message;
@@ -129,8 +129,27 @@ TEST_P(IndexBounds, AreWhatTheOperationAccepts) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Operands, IndexBounds, testing::ValuesIn(kCases),
+INSTANTIATE_TEST_SUITE_P(Operands, IndexBoundsCase, testing::ValuesIn(kCases),
                          [](const auto& info) { return std::string(info.param.name); });
+
+// The body of `depth` Ifs within each other, a gather in the innermost.
+std::string nested(int depth) {
+  const std::string inputs =
+      "input %0 : f32[3x2x4] \"x\"\ninput %1 : bool[] \"c\"\ninput %2 : i64[5] \"i\"\n";
+  if (depth == 0) {
+    return inputs + "%3 = gather{axis=0}(%0, %2) : f32[5x2x4] ; \"g\"\noutput %3 \"y\"\n";
+  }
+  return inputs + "%3 = if(%1, %0, %1, %2) : f32[5x2x4] \"y\" ; \"if\" {\n" + nested(depth - 1) +
+         "} {\n" + inputs + "const %3 : f32[5x2x4] \"zero\" = splat 0\noutput %3 \"y\"\n}\n" +
+         "output %3 \"y\"\n";
+}
+
+// Looking at each body once for every input would take 3^30 looks.
+TEST(IndexBounds, LookIntoNestedBodiesOnce) {
+  const auto graph = ir::parse_text("graph {\n" + nested(30) + "}\n");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  EXPECT_EQ(index_bounds(*graph).back(), 3);
+}
 
 }  // namespace
 }  // namespace kiln
