@@ -4,6 +4,7 @@
 #include <set>
 
 #include "builder/codegen/lower_loop.h"
+#include "builder/fuse/cycle.h"
 #include "builder/fuse/region.h"
 #include "builder/ir/match.h"
 

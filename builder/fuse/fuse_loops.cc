@@ -7,6 +7,7 @@
 #include <set>
 
 #include "builder/codegen/lower_loop.h"
+#include "builder/fuse/cycle.h"
 #include "builder/fuse/loop_cost.h"
 #include "builder/fuse/region.h"
 

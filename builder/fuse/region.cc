@@ -197,29 +197,6 @@ NodeId form_region(Graph& graph, const RegionDraft& draft, Region::Kind kind, st
   return id;
 }
 
-bool makes_cycle(const Graph& graph, std::span<const NodeId> members) {
-  const std::set<NodeId> group(members.begin(), members.end());
-  std::set<NodeId> seen;
-  std::vector<NodeId> pending;
-  const auto push_users = [&](NodeId id, bool from_member) {
-    for (ValueId output : graph.node(id).outputs) {
-      for (const ir::Use& use : graph.value(output).uses) {
-        if (from_member && group.count(use.node)) continue;
-        if (group.count(use.node)) return true;
-        if (seen.insert(use.node).second) pending.push_back(use.node);
-      }
-    }
-    return false;
-  };
-  for (NodeId id : group) (void)push_users(id, true);
-  while (!pending.empty()) {
-    const NodeId id = pending.back();
-    pending.pop_back();
-    if (push_users(id, false)) return true;
-  }
-  return false;
-}
-
 Region::Kind kind_of(const ir::Op& op) {
   if (const auto* region = std::get_if<Region>(&op)) return region->kind;
   if (std::holds_alternative<ir::MatMul>(op)) return Region::Kind::kContraction;

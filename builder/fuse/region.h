@@ -19,16 +19,13 @@ struct RegionDraft {
 // `members` and `copies` in one body, Region nodes among them opened up. What is read outside of
 // the members becomes an output. Copies are nodes that members read and that stay in the graph:
 // their results are computed again inside. Equal nodes of the body are merged.
-// REQUIRES: no path leads from a member out of the group and back into it.
+// REQUIRES: no path leads from a member out of the group and back into it (fuse/cycle.h).
 RegionDraft draft_region(const ir::Graph& graph, std::span<const ir::NodeId> members,
                          std::span<const ir::NodeId> copies = {});
 
 // Puts the draft's region in place of its members; copies that nothing else reads go too.
 ir::NodeId form_region(ir::Graph& graph, const RegionDraft& draft, ir::Region::Kind kind,
                        std::string rule);
-
-// Whether a path leads from a member out of the group and back into it.
-bool makes_cycle(const ir::Graph& graph, std::span<const ir::NodeId> members);
 
 // The kind of a region of that single operation.
 ir::Region::Kind kind_of(const ir::Op& op);

@@ -4,6 +4,7 @@
 #include <limits>
 #include <map>
 
+#include "builder/fuse/cycle.h"
 #include "builder/fuse/region.h"
 #include "builder/ir/match.h"
 #include "builder/tactics/strided_view.h"
