@@ -36,9 +36,17 @@ class Reach {
 
   Reach(const Graph& graph, Neighbours neighbours, const std::set<NodeId>& group)
       : graph_(graph), neighbours_(neighbours), group_(group) {
+    std::vector<NodeId> ends;
     for (NodeId member : group) {
+      bool end = true;
+      for (NodeId id : neighbours_(graph_, member)) end = end && !group.count(id);
+      if (end) ends.push_back(member);
+    }
+    for (NodeId member : group) {
+      // All members lead to an only end, so nothing behind it leads back.
+      if (ends.size() == 1 && member == ends[0]) continue;
       for (NodeId id : neighbours_(graph_, member)) {
-        if (!group_.count(id)) add(id);
+        if (!group.count(id)) add(id);
       }
     }
   }

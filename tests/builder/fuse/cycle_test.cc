@@ -10,10 +10,10 @@ using ir::NodeId;
 // x -> a -> b -> c -> d, and d reads `skipped` too.
 struct Chain {
   explicit Chain(const std::string& skipped) {
-    auto parsed = ir::parse_text("graph {\n  input %0 : f32[2] \"x\"\n" + line(1, "neg(%0)", "a") +
-                                 line(2, "abs(%1)", "b") + line(3, "neg(%2)", "c") +
-                                 line(4, "add(%3, " + skipped + ")", "d") +
-                                 "  output %4 \"d\"\n}\n");
+    auto parsed =
+        ir::parse_text("graph {\n  input %0 : f32[2] \"x\"\n" + line(1, "neg(%0)", "a") +
+                       line(2, "abs(%1)", "b") + line(3, "neg(%2)", "c") +
+                       line(4, "add(%3, " + skipped + ")", "d") + "  output %4 \"d\"\n}\n");
     EXPECT_TRUE(parsed.ok()) << parsed.error().message;
     graph = *std::move(parsed);
   }
