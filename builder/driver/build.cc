@@ -3,6 +3,7 @@
 
 #include "builder/device/device.h"
 #include "builder/driver/build_state.h"
+#include "builder/driver/check_paths.h"
 #include "builder/import/onnx/import.h"
 #include "builder/import/onnx/shape_points.h"
 #include "formats/engine_file/write_engine.h"
@@ -52,6 +53,7 @@ Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool 
 Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOptions& options,
                           const ProgressFn& progress) {
   KILN_RETURN_IF_ERROR(check_options(options));
+  KILN_RETURN_IF_ERROR(check_paths(model_path, options));
   ProgressMeter meter(progress);
   meter.begin("import", 0, kTacticsFrom);
   KILN_ASSIGN_OR_RETURN(const onnx::Model model, onnx::read_model(model_path));

@@ -43,6 +43,7 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
     LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
     cache_ = std::move(loaded.cache);
     notes_ = std::move(loaded.notes);
+    foreign_timing_cache_ = loaded.foreign;
   }
   selection_ = std::make_unique<SelectionContext>(
       SelectionContext{target_.providers, *judge_, cache_, environment, {}, target_.tools()});
@@ -168,7 +169,7 @@ Result<> BuildState::write_engine() {
 }
 
 void BuildState::save_timing_cache() {
-  if (options_.timing_cache.empty()) return;
+  if (options_.timing_cache.empty() || foreign_timing_cache_) return;
   const auto saved = kiln::save_timing_cache(options_.timing_cache, cache_);
   if (!saved.ok()) notes_.push_back("timing cache not written: " + saved.error().message);
 }

@@ -85,6 +85,7 @@ class BuildState {
   const DeviceInfo& device_;
   std::unique_ptr<Judge> judge_;
   TimingCache cache_;
+  bool foreign_timing_cache_ = false;  // what is in its place is left alone
   std::unique_ptr<SelectionContext> selection_;
   std::map<std::string, NarrowGoal> narrow_goals_;  // by shape set
   std::vector<Point> points_;

@@ -19,16 +19,37 @@ std::string last_reason() {
   return reason;
 }
 
-// A new file beside the final one; removed unless it was renamed.
+Error cannot_write(const std::filesystem::path& path, const std::string& reason) {
+  return {ErrorCode::kIo, "write '" + path.string() + "': " + reason};
+}
+
+std::filesystem::path folder_of(const std::filesystem::path& path) {
+  return path.has_parent_path() ? path.parent_path() : ".";
+}
+
+// Where a symbolic link at `path` leads; a link to nothing stands for itself.
+std::filesystem::path behind_links(const std::filesystem::path& path) {
+  std::error_code error;
+  const auto real = std::filesystem::canonical(path, error);
+  return error ? path : real;
+}
+
+// A new file in the folder of the final one; removed unless it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& final_path)
-      : name_(final_path.string() + ".XXXXXX"), descriptor_(mkostemp(name_.data(), O_CLOEXEC)) {}
+      : descriptor_(
+            open(folder_of(final_path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, S_IRUSR)) {
+    if (descriptor_ >= 0) return;
+    name_ = final_path.string() + ".XXXXXX";
+    descriptor_ = mkostemp(name_.data(), O_CLOEXEC);
+    if (descriptor_ < 0) name_.clear();
+  }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
   ~TemporaryFile() {
     if (descriptor_ >= 0) close(descriptor_);
-    if (exists_) unlink(name_.c_str());
+    if (!name_.empty()) unlink(name_.c_str());
   }
 
   bool is_open() const { return descriptor_ >= 0; }
@@ -49,17 +70,32 @@ class TemporaryFile {
     const mode_t mask = umask(0);
     umask(mask);
     if (fchmod(descriptor_, 0666 & ~mask) != 0 || fsync(descriptor_) != 0) return false;
+    if (name_.empty() && !take_name(path)) return false;
     const int closed = close(descriptor_);
     descriptor_ = -1;
     if (closed != 0 || rename(name_.c_str(), path.c_str()) != 0) return false;
-    exists_ = false;
+    name_.clear();
     return true;
   }
 
  private:
-  std::string name_;
+  // Links the unnamed file beside its final place, since a link cannot replace a file.
+  bool take_name(const std::filesystem::path& path) {
+    const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+    const std::string prefix = path.string() + "." + std::to_string(getpid()) + ".";
+    for (int attempt = 0; attempt < 1000; ++attempt) {
+      const std::string name = prefix + std::to_string(attempt);
+      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+        name_ = name;
+        return true;
+      }
+      if (errno != EEXIST) return false;
+    }
+    return false;
+  }
+
+  std::string name_;  // empty: it has none
   int descriptor_;
-  bool exists_ = descriptor_ >= 0;
 };
 
 // Makes a rename durable. Some file systems cannot sync a folder: the file is there all the same.
@@ -72,19 +108,40 @@ void sync_folder(const std::filesystem::path& folder) {
 
 }  // namespace
 
+Result<> check_can_write(const std::filesystem::path& path) {
+  struct stat status = {};
+  if (stat(path.c_str(), &status) == 0) {
+    if (S_ISDIR(status.st_mode)) return cannot_write(path, "is a directory");
+    if (!S_ISREG(status.st_mode)) return cannot_write(path, "is not a regular file");
+  } else if (errno != ENOENT) {
+    return cannot_write(path, last_reason());
+  }
+  const std::filesystem::path folder = folder_of(behind_links(path));
+  if (access(folder.c_str(), W_OK | X_OK) == 0) return Ok();
+  return cannot_write(path, "folder '" + folder.string() + "': " + last_reason());
+}
+
 Result<> write_file_atomically(const std::filesystem::path& path,
                                std::span<const std::span<const std::byte>> pieces) {
-  const auto failed = [&path] {
-    return Error{ErrorCode::kIo, "write '" + path.string() + "': " + last_reason()};
-  };
-  TemporaryFile file(path);
-  if (!file.is_open()) return failed();
+  KILN_RETURN_IF_ERROR(check_can_write(path));
+  const std::filesystem::path target = behind_links(path);
+  TemporaryFile file(target);
+  if (!file.is_open()) return cannot_write(path, last_reason());
   for (std::span<const std::byte> piece : pieces) {
-    if (!file.write(piece)) return failed();
+    if (!file.write(piece)) return cannot_write(path, last_reason());
   }
-  if (!file.move_to(path)) return failed();
-  sync_folder(path.has_parent_path() ? path.parent_path() : ".");
+  if (!file.move_to(target)) return cannot_write(path, last_reason());
+  sync_folder(folder_of(target));
   return Ok();
+}
+
+bool is_same_file(const std::filesystem::path& a, const std::filesystem::path& b) {
+  std::error_code error;
+  if (std::filesystem::equivalent(a, b, error) && !error) return true;
+  const auto real_a = std::filesystem::weakly_canonical(a, error);
+  if (error) return false;
+  const auto real_b = std::filesystem::weakly_canonical(b, error);
+  return !error && real_a == real_b;
 }
 
 }  // namespace kiln

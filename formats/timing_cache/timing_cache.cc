@@ -119,7 +119,9 @@ void TimingCache::record(std::string_view environment, std::string_view region,
 }
 
 LoadedTimingCache parse_timing_cache(std::string_view text, std::string_view environment) {
-  const auto ignored = [](std::string why) { return LoadedTimingCache{{}, {std::move(why)}}; };
+  const auto ignored = [](std::string why) {
+    return LoadedTimingCache{{}, {std::move(why) + "; it is left as it is"}, true};
+  };
   const auto parsed = parse_json<json>(text);
   if (!parsed) return ignored("is damaged and was ignored: it " + parsed.error().message);
   const json& document = *parsed;
@@ -143,7 +145,11 @@ LoadedTimingCache load_timing_cache(const std::filesystem::path& path,
   const auto file = map_file(path);
   if (!file) {
     loaded.notes.push_back(file.error().message);
+    loaded.foreign = true;
+  } else if (file->size() == 0) {
+    return loaded;
   } else if (file->size() > kMostFileBytes) {
+    loaded.foreign = true;
     loaded.notes.push_back("was ignored: it has " + std::to_string(file->size()) +
                            " bytes, expected at most " + std::to_string(kMostFileBytes));
   } else {

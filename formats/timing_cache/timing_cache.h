@@ -38,6 +38,7 @@ struct TimingCache {
 struct LoadedTimingCache {
   TimingCache cache;
   std::vector<std::string> notes;  // what was ignored and why, for the report
+  bool foreign = false;  // the file holds something else, or a newer schema: not to be overwritten
 };
 
 // Never fails: a file that is absent gives an empty cache, one that is damaged, of another schema

@@ -40,6 +40,55 @@ TEST(AtomicFile, LeavesAFolderInItsWayAlone) {
   EXPECT_EQ(folder.entries(), 1u);
 }
 
+// Renaming a file over /dev/null, as root, would break the machine.
+TEST(AtomicFile, LeavesPipesAndDevicesAlone) {
+  const testing::ScratchFolder folder;
+  ASSERT_EQ(mkfifo((folder / "pipe").c_str(), 0600), 0);
+  std::filesystem::create_symlink(folder / "pipe", folder / "link");
+  for (const char* name : {"pipe", "link"}) {
+    const auto wrote = write_file_atomically(folder / name, {});
+    ASSERT_FALSE(wrote) << name;
+    EXPECT_EQ(wrote.error().message,
+              "write '" + (folder / name).string() + "': is not a regular file");
+  }
+  EXPECT_TRUE(std::filesystem::is_fifo(folder / "pipe"));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(folder.entries(), 2u);
+}
+
+TEST(AtomicFile, ReplacesWhatALinkLeadsTo) {
+  const testing::ScratchFolder folder;
+  const std::array pieces = {bytes_of("new")};
+  std::filesystem::create_directory(folder / "inner");
+  testing::write_bytes(folder / "inner" / "f", bytes_of("old"));
+  std::filesystem::create_symlink("inner/f", folder / "link");
+  ASSERT_TRUE(write_file_atomically(folder / "link", pieces));
+  EXPECT_TRUE(std::filesystem::is_symlink(folder / "link"));
+  EXPECT_EQ(testing::read_text(folder / "inner" / "f"), "new");
+}
+
+TEST(AtomicFile, NamesTheFolderThatIsMissing) {
+  const testing::ScratchFolder folder;
+  const auto can = check_can_write(folder / "absent" / "f");
+  ASSERT_FALSE(can);
+  EXPECT_EQ(can.error().message, "write '" + (folder / "absent" / "f").string() + "': folder '" +
+                                     (folder / "absent").string() + "': no such file or directory");
+  EXPECT_TRUE(check_can_write(folder / "f"));
+  EXPECT_EQ(folder.entries(), 0u);
+}
+
+TEST(SameFile, SeesThroughLinksAndDots) {
+  const testing::ScratchFolder folder;
+  testing::write_bytes(folder / "f", {});
+  testing::write_bytes(folder / "g", {});
+  std::filesystem::create_symlink("f", folder / "link");
+  EXPECT_TRUE(is_same_file(folder / "f", folder.path() / "." / "f"));
+  EXPECT_TRUE(is_same_file(folder / "f", folder / "link"));
+  EXPECT_FALSE(is_same_file(folder / "f", folder / "g"));
+  EXPECT_TRUE(is_same_file(folder / "absent", folder.path() / "." / "absent"));
+  EXPECT_FALSE(is_same_file(folder / "absent", folder / "f"));
+}
+
 TEST(MappedFile, OutlivesTheName) {
   const testing::ScratchFolder folder;
   testing::write_bytes(folder / "f", bytes_of("content"));

@@ -78,6 +78,21 @@ TEST(TimingCache, IgnoresDamageWithANote) {
   }
 }
 
+TEST(TimingCache, KnowsWhatIsNotItsToOverwrite) {
+  const testing::ScratchFolder folder;
+  const auto foreign = [&](std::string_view text) {
+    testing::write_bytes(folder / "t", std::as_bytes(std::span(text)));
+    return load_timing_cache(folder / "t", "cpu 1").foreign;
+  };
+  EXPECT_FALSE(load_timing_cache(folder / "absent", "cpu 1").foreign);
+  EXPECT_TRUE(load_timing_cache(folder.path(), "cpu 1").foreign);
+  EXPECT_FALSE(foreign(""));
+  EXPECT_FALSE(foreign(to_json(two_environments())));
+  EXPECT_TRUE(foreign("my diary"));
+  EXPECT_TRUE(foreign(R"({"kind": "report", "schema": 1})"));
+  EXPECT_TRUE(foreign(R"({"kind": "kiln-timing-cache", "schema": 2})"));
+}
+
 TEST(TimingCache, NamesTheFileInNotes) {
   const testing::ScratchFolder folder;
   testing::write_bytes(folder / "t.json", std::as_bytes(std::span("{", 1)));

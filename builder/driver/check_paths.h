@@ -1,0 +1,13 @@
+// Whether a build's files can be written, before the work that goes into them.
+#pragma once
+#include "builder/build_options.h"
+#include "formats/result.h"
+
+namespace kiln {
+
+// kInvalidArgument: two of the build's files are one, so that writing one would destroy the other.
+// kIo: the engine or the report cannot be written. An unwritable timing cache is no error: it may
+// be a shared one.
+Result<> check_paths(const std::filesystem::path& model, const BuildOptions& options);
+
+}  // namespace kiln

@@ -1,0 +1,55 @@
+#include "builder/driver/check_paths.h"
+
+#include <gtest/gtest.h>
+
+#include "tests/scratch_folder.h"
+
+namespace kiln {
+namespace {
+
+class CheckPaths : public testing::Test {
+ protected:
+  CheckPaths() { options.output = folder / "m.engine"; }
+
+  std::string refusal() {
+    const auto checked = check_paths(folder / "m.onnx", options);
+    return checked.ok() ? "" : checked.error().message;
+  }
+  std::string quoted(const char* name) { return "'" + (folder / name).string() + "'"; }
+
+  testing::ScratchFolder folder;
+  BuildOptions options;
+};
+
+TEST_F(CheckPaths, TakesDifferentFiles) {
+  options.report = folder / "m.json";
+  options.timing_cache = folder / "t.json";
+  options.verify_data = folder / "x.npz";
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(CheckPaths, KeepsTheModelFromBeingOverwritten) {
+  const std::string tail = " and model " + quoted("m.onnx") + " are one file, expected different ones";
+  options.output = folder.path() / "." / "m.onnx";
+  EXPECT_EQ(refusal(), "output '" + options.output.string() + "'" + tail);
+  options.output = folder / "m.engine";
+  options.timing_cache = folder / "m.onnx";
+  EXPECT_EQ(refusal(), "timing cache " + quoted("m.onnx") + tail);
+}
+
+TEST_F(CheckPaths, KeepsOneResultFromOverwritingAnother) {
+  options.report = options.output;
+  EXPECT_EQ(refusal(), "output " + quoted("m.engine") + " and report " + quoted("m.engine") +
+                           " are one file, expected different ones");
+}
+
+TEST_F(CheckPaths, FindsAMissingFolderBeforeTheWork) {
+  options.output = folder / "absent" / "m.engine";
+  EXPECT_EQ(refusal(), "write '" + options.output.string() + "': folder " + quoted("absent") +
+                           ": no such file or directory");
+  options.dry_run = true;
+  EXPECT_EQ(refusal(), "");
+}
+
+}  // namespace
+}  // namespace kiln
