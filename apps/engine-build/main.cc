@@ -1,8 +1,10 @@
 // engine-build: an ONNX model in, a verified engine file out.
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <exception>
 
 #include "apps/engine-build/progress_line.h"
+#include "apps/print_out.h"
 #include "builder/builder.h"
 #include "builder/fixed_values.h"
 #include "builder/shape_flags.h"
@@ -102,13 +104,13 @@ kiln::Result<> complete(Flags& flags) {
   return kiln::Ok();
 }
 
-int print_check(const kiln::BuildResult& result) {
-  for (const std::string& note : result.notes) std::printf("note: %s\n", note.c_str());
+std::string check_text(const kiln::BuildResult& result) {
+  std::string text;
+  for (const std::string& note : result.notes) text += "note: " + note + "\n";
   for (const auto& node : result.unsupported) {
-    std::printf("%s (%s): %s\n", node.node.c_str(), node.op_type.c_str(), node.reason.c_str());
+    text += node.node + " (" + node.op_type + "): " + node.reason + "\n";
   }
-  if (result.unsupported.empty()) std::printf("every node is supported\n");
-  return result.unsupported.empty() ? kOk : kFailed;
+  return result.unsupported.empty() ? text + "every node is supported\n" : text;
 }
 
 int report_failure(const kiln::Error& error) {
@@ -117,9 +119,21 @@ int report_failure(const kiln::Error& error) {
   return error.code == kiln::ErrorCode::kInvalidArgument ? kUsage : kFailed;
 }
 
+int print_result(const kiln::BuildResult& result, const kiln::BuildOptions& options) {
+  std::string text;
+  if (options.check_only) {
+    text = check_text(result);
+  } else if (!options.quiet) {
+    text = result.report_text;
+    if (!result.engine.empty()) text += "wrote " + result.engine.string() + "\n";
+  }
+  const bool supported = !options.check_only || result.unsupported.empty();
+  return kiln::print_out("engine-build", text) && supported ? kOk : kFailed;
+}
+
 }  // namespace
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   CLI::App app{"Builds a model into a verified engine."};
   Flags flags;
   describe(app, flags);
@@ -134,9 +148,8 @@ int main(int argc, char** argv) {
                             [&](const kiln::BuildProgress& progress) { line.show(progress); });
   line.finish();
   if (!result.ok()) return report_failure(result.error());
-  if (flags.options.check_only) return print_check(*result);
-  if (flags.options.quiet) return kOk;
-  std::fputs(result->report_text.c_str(), stdout);
-  if (!result->engine.empty()) std::printf("wrote %s\n", result->engine.c_str());
-  return kOk;
+  return print_result(*result, flags.options);
+} catch (const std::exception& error) {  // out of memory, in the program itself
+  std::fprintf(stderr, "engine-build: error: %s\n", error.what());
+  return kFailed;
 }

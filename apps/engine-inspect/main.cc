@@ -8,6 +8,7 @@
 #include "apps/engine-inspect/options.h"
 #include "apps/engine-inspect/step_text.h"
 #include "apps/engine-inspect/summary.h"
+#include "apps/print_out.h"
 #include "formats/engine_file/read_engine.h"
 #include "formats/report/table.h"
 
@@ -58,8 +59,8 @@ int run(const Options& options) {
   if (const auto found = check_point(*plan, options.point); !found.ok()) {
     return complain(found.error());
   }
-  std::fputs((options.json ? to_json(*plan, options) : to_text(*plan, options)).c_str(), stdout);
-  return kOk;
+  const std::string text = options.json ? to_json(*plan, options) : to_text(*plan, options);
+  return print_out("engine-inspect", text) ? kOk : kFailed;
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <exception>
 
 #include "apps/engine-run/run_engine.h"
+#include "apps/print_out.h"
 
 namespace {
 
@@ -14,19 +15,17 @@ int run(const kiln::run::Options& options) {
                  kiln::to_string(outcome.error().code));
     return kFailed;
   }
-  if (options.json) {
-    std::fputs(to_json(*outcome).c_str(), stdout);
-  } else if (!options.quiet) {
-    std::fputs(to_text(*outcome).c_str(), stdout);
-  }
-  std::fflush(stdout);
+  const std::string text = options.json    ? to_json(*outcome)
+                           : options.quiet ? std::string()
+                                           : to_text(*outcome);
+  const bool printed = kiln::print_out("engine-run", text);
   if (!options.quiet) {
     for (const auto& note : outcome->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
   }
   for (const auto& warning : outcome->warnings) {
     std::fprintf(stderr, "warning: %s\n", warning.c_str());
   }
-  if (outcome->passed()) return kOk;
+  if (outcome->passed()) return printed ? kOk : kFailed;
   std::fputs("engine-run: error: the outputs differ from the reference\n", stderr);
   return kFailed;
 }

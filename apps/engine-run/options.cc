@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "formats/file/atomic_file.h"
 #include "formats/version.h"
 
 namespace kiln::run {
@@ -44,11 +45,19 @@ struct Raw {
   bool no_transfers = false;
 };
 
-// Bounds whose text does not clutter the help.
+// Bounds whose text does not clutter the help. NaN is outside of all.
 CLI::Validator between(double low, double high) {
-  CLI::Validator range = CLI::Range(low, high);
-  range.description("");
-  return range;
+  return CLI::Validator(
+      [low, high](std::string& text) {
+        double value = 0;
+        if (CLI::detail::lexical_cast(text, value) && value >= low && value <= high) {
+          return std::string();
+        }
+        char expected[80];
+        std::snprintf(expected, sizeof expected, "', expected %.15g to %.15g", low, high);
+        return "found '" + text + expected;
+      },
+      "");
 }
 
 // `--name A --name B`: a value each, so that none swallows the engine's name.
@@ -158,6 +167,20 @@ Result<> check_combinations(const CLI::App& app, const Options& o) {
   return Ok();
 }
 
+// Writing the outputs must not destroy what was read.
+Result<> check_outputs(const Options& o) {
+  if (o.outputs.empty()) return Ok();
+  std::vector<std::filesystem::path> read = o.input_files;
+  for (const NamedFile& input : o.named_inputs) read.push_back(input.file);
+  read.insert(read.end(), {o.engine, o.reference});
+  for (const auto& file : read) {
+    if (file.empty() || !is_same_file(o.outputs, file)) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 "--outputs would overwrite '" + file.string() + "', which is read"};
+  }
+  return check_can_write(o.outputs);
+}
+
 Result<> complete(const CLI::App& app, const Raw& raw, Options& o) {
   for (const std::string& text : raw.named_inputs) {
     const size_t equals = text.find('=');
@@ -172,6 +195,7 @@ Result<> complete(const CLI::App& app, const Raw& raw, Options& o) {
     o.random.ranges.insert_or_assign(range.first, range.second);
   }
   KILN_RETURN_IF_ERROR(check_combinations(app, o));
+  KILN_RETURN_IF_ERROR(check_outputs(o));
   if (raw.batch > 0) o.random.batch = raw.batch;
   if (app.count("--cosine") > 0) {
     o.tolerance.cosine = raw.cosine;

@@ -1,6 +1,8 @@
 // kiln::build: the path of a model from its file to a verified engine file.
 #include "builder/builder.h"
 
+#include <new>
+
 #include "builder/device/device.h"
 #include "builder/driver/build_state.h"
 #include "builder/driver/check_paths.h"
@@ -48,10 +50,8 @@ Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool 
   return result;
 }
 
-}  // namespace
-
-Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOptions& options,
-                          const ProgressFn& progress) {
+Result<BuildResult> build_engine(const std::filesystem::path& model_path,
+                                 const BuildOptions& options, const ProgressFn& progress) {
   KILN_RETURN_IF_ERROR(check_options(options));
   KILN_RETURN_IF_ERROR(check_paths(model_path, options));
   ProgressMeter meter(progress);
@@ -79,6 +79,15 @@ Result<BuildResult> build(const std::filesystem::path& model_path, const BuildOp
   KILN_RETURN_IF_ERROR(state.write_engine());
   meter.update(1);
   return finish(state, options, true);
+}
+
+}  // namespace
+
+Result<BuildResult> build(const std::filesystem::path& model, const BuildOptions& options,
+                          const ProgressFn& progress) try {
+  return build_engine(model, options, progress);
+} catch (const std::bad_alloc&) {
+  return Error{ErrorCode::kOutOfMemory, "build '" + model.string() + "': out of memory"};
 }
 
 }  // namespace kiln

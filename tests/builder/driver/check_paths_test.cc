@@ -7,7 +7,7 @@
 namespace kiln {
 namespace {
 
-class CheckPaths : public testing::Test {
+class CheckPaths : public ::testing::Test {
  protected:
   CheckPaths() { options.output = folder / "m.engine"; }
 
@@ -29,7 +29,8 @@ TEST_F(CheckPaths, TakesDifferentFiles) {
 }
 
 TEST_F(CheckPaths, KeepsTheModelFromBeingOverwritten) {
-  const std::string tail = " and model " + quoted("m.onnx") + " are one file, expected different ones";
+  const std::string tail =
+      " and model " + quoted("m.onnx") + " are one file, expected different ones";
   options.output = folder.path() / "." / "m.onnx";
   EXPECT_EQ(refusal(), "output '" + options.output.string() + "'" + tail);
   options.output = folder / "m.engine";
