@@ -87,8 +87,7 @@ TEST(WriteEngine, NamesAFolderThatIsAbsent) {
   const auto wrote = write_engine(testing::affine_plan({1}), folder / "absent" / "m.engine");
   ASSERT_FALSE(wrote);
   EXPECT_EQ(wrote.error().code, ErrorCode::kIo);
-  EXPECT_NE(wrote.error().message.find("absent/m.engine': no such file or directory"),
-            std::string::npos);
+  EXPECT_NE(wrote.error().message.find("absent': no such file or directory"), std::string::npos);
 }
 
 TEST(WriteEngine, RefusesABrokenPlan) {
