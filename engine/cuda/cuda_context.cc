@@ -147,8 +147,9 @@ Result<> CudaContext::make_graphs() {
 Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment) {
   const Device& device = *shared_.device;
   const DriverApi& driver = device.driver();
+  // Relaxed: the libraries load code when a kernel is first launched, which other modes forbid.
   KILN_RETURN_IF_ERROR(
-      device.check(driver.stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_THREAD_LOCAL),
+      device.check(driver.stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
                    "cuStreamBeginCapture"));
   auto enqueued =
       enqueue_segment(shared_.programs[point], segment, spaces_of(point), stream_.get());
