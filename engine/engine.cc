@@ -110,8 +110,8 @@ Result<size_t> Engine::shape_point(std::span<const Tensor> inputs) const {
 
 Result<ExecutionContext> Engine::create_context() const {
   KILN_ASSIGN_OR_RETURN(auto context, state_->engine->target->create_context(*state_->engine));
-  return ExecutionContext(std::unique_ptr<ExecutionContext::State>(
-      new ExecutionContext::State{state_->engine, std::move(context)}));
+  return ExecutionContext(std::make_unique<ExecutionContext::State>(
+      ExecutionContext::State{state_->engine, std::move(context)}));
 }
 
 Result<std::shared_ptr<std::byte>> Engine::allocate(MemoryKind memory, uint64_t bytes) const {

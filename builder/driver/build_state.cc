@@ -37,7 +37,7 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
       model_hash_(onnx::content_hash(model)) {
   const std::string environment = target_.environment();
   if (options.precision == Precision::kTf32 && !target_.cuda) {
-    notes_.push_back("--tf32: target host computes in f32");
+    notes_.emplace_back("--tf32: target host computes in f32");
   }
   if (!options.timing_cache.empty()) {
     LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
@@ -158,7 +158,7 @@ EngineAccuracy BuildState::accuracy() const {
 }
 
 Result<> BuildState::write_engine() {
-  if (!options_.verify) notes_.push_back("not verified: --no-verify was given");
+  if (!options_.verify) notes_.emplace_back("not verified: --no-verify was given");
   make_plan();  // fills in each point's memory before the report is made
   report::Report report = make_report();
   report.stages.clear();

@@ -90,8 +90,8 @@ Result<Attribute::Value> decode_value(AttributeProto& proto, ExternalData& exter
     return std::shared_ptr<const Graph>(std::make_shared<Graph>(std::move(decoded)));
   };
   const auto value = [](auto&& decoded) -> Result<Attribute::Value> {
-    if (!decoded.ok()) return std::move(decoded).error();
-    return Attribute::Value(*std::move(decoded));
+    if (!decoded.ok()) return std::forward<decltype(decoded)>(decoded).error();
+    return Attribute::Value(*std::forward<decltype(decoded)>(decoded));
   };
   switch (proto.type()) {
     case AttributeProto::TENSOR:

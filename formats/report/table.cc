@@ -45,7 +45,10 @@ std::string hardware_line(const Build& build) {
   }
   std::string versions;
   for (const auto& [library, version] : build.versions) {
-    versions += (versions.empty() ? "\nversions: " : ", ") + library + " " + version;
+    versions += versions.empty() ? "\nversions: " : ", ";
+    versions += library;
+    versions += ' ';
+    versions += version;
   }
   return text + versions + "\n";
 }
@@ -134,8 +137,9 @@ std::string region_table(const Point& point, const TableOptions& options) {
   size_t shown = order.size();
   if (options.most_regions > 0 && options.most_regions < order.size()) {
     shown = options.most_regions;
-    std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
-      return point.regions[a].time_share > point.regions[b].time_share;
+    std::sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+      const double x = point.regions[a].time_share, y = point.regions[b].time_share;
+      return x != y ? x > y : a < b;
     });
   }
   std::string text =

@@ -84,7 +84,7 @@ LoadedTimingCache read_document(const json& document, std::string_view environme
   LoadedTimingCache loaded;
   const auto environments = document.find("environments");
   if (environments == document.end() || !environments->is_object()) {
-    loaded.notes.push_back("is damaged and was ignored: it has no object 'environments'");
+    loaded.notes.emplace_back("is damaged and was ignored: it has no object 'environments'");
     return loaded;
   }
   const size_t damaged = read_environments(*environments, loaded.cache);
@@ -156,7 +156,8 @@ LoadedTimingCache load_timing_cache(const std::filesystem::path& path,
     loaded = parse_timing_cache({reinterpret_cast<const char*>(file->data()), file->size()},
                                 environment);
   }
-  for (std::string& note : loaded.notes) note = "timing cache '" + path.string() + "' " + note;
+  const std::string where = "timing cache '" + path.string() + "' ";
+  for (std::string& note : loaded.notes) note.insert(0, where);
   return loaded;
 }
 

@@ -53,7 +53,7 @@ std::optional<Binding> find_name(Scope& scope, const std::string& name, Constant
   if (!scope.parent) return std::nullopt;
   auto found = find_name(*scope.parent, name, constants);
   if (!found || scope.parent->graph == scope.graph) return found;
-  const Binding inner = capture(scope, *found, constants);
+  Binding inner = capture(scope, *found, constants);
   scope.names[name] = inner;
   return inner;
 }
