@@ -65,7 +65,7 @@ struct EngineInfo {
   std::vector<ShapePointInfo> points;
   uint64_t weights_bytes = 0;
   uint64_t context_bytes = 0;  // memory of one context, on the engine's target
-  uint64_t shared_bytes = 0;   // device memory that all contexts share: weights and kernels
+  uint64_t shared_bytes = 0;   // device memory that all contexts share: weights
   // PCI address of the GPU that the engine is loaded on, "0000:1b:00.0"; "" on target host.
   std::string device_address;
   std::string report_json;  // the build's report

@@ -54,7 +54,7 @@ KILN_DEVICE float score_of(float product, int row, int column, const char* mask)
 }
 
 KILN_KERNEL(kThreads)
-attention(const char* q, const char* k, const char* v, const char* mask, char* y) {
+kiln_attention(const char* q, const char* k, const char* v, const char* mask, char* y) {
   alignas(16) KILN_SHARED unsigned char keys[2][kTile * kKeyPitch];
   alignas(16) KILN_SHARED unsigned char values[2][kTile * kValuePitch];
   begin_kernel();

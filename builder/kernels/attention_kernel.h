@@ -38,8 +38,8 @@ Result<> check_attention_shape(const AttentionShape& shape);
 // A few tilings that suit it, the likeliest first. REQUIRES: check_attention_shape(shape) was ok.
 std::vector<AttentionTiling> attention_tilings(const AttentionShape& shape);
 
-// Entry "attention" with the parameters q, k, v, mask, y; mask is not read where there is none. To
-// be compiled behind device_prelude(). Buffers begin on 16-byte boundaries.
+// Entry "kiln_attention" with the parameters q, k, v, mask, y; mask is not read where there is
+// none. To be compiled behind device_prelude(). Buffers begin on 16-byte boundaries.
 std::string attention_text(const AttentionShape& shape, const AttentionTiling& tiling);
 
 int64_t attention_blocks(const AttentionShape& shape, const AttentionTiling& tiling);

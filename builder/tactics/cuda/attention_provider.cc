@@ -81,7 +81,7 @@ Result<LocalLaunch> launch_of(const TacticQuery& query, const Problem& problem,
   KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin, query.cuda->compiler->cache().compile(
                                                         attention_text(problem.shape, tiling)));
   launch.cubin = cubin.bytes;
-  launch.entry = "attention";
+  launch.entry = "kiln_attention";
   launch.grid[0] = static_cast<uint32_t>(blocks);
   launch.block[0] = static_cast<uint32_t>(tiling.warps * 32);
   return launch;

@@ -41,7 +41,7 @@ Result<std::vector<std::string>> cudnn_engines(const CudnnTarget& target,
                                                const CudnnLimits& limits);
 
 struct CudnnPlan {
-  std::string json;  // with the compiled kernel, if the engine compiles one
+  std::string json;  // as cuDNN reads it back
   uint64_t workspace_bytes = 0;
   bool tf32 = false;  // rounds f32 operands to TF32
 };

@@ -1,10 +1,9 @@
 // Step kind: the execution of a cuDNN plan.
 //
 // Its Operation is "cudnn.graph" with the attributes
-//   plan         the plan as cuDNN writes it (CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION):
-//   graph,
-//                engine, knobs, and the compiled kernel if the engine compiled one, so that loading
-//                needs no compiler
+//   plan         the plan as cuDNN writes it (CUDNN_ATTR_EXECUTION_PLAN_JSON_REPRESENTATION); one
+//                whose engine compiles its kernel loads only where NVRTC is, so the builder
+//                chooses none
 //   uids         the plan's id of each operand, inputs first
 //   offsets      where the plan's tensor starts in each operand, in bytes, as uids
 //   bytes        how many bytes from there it spans

@@ -176,7 +176,8 @@ codegen::HostProgram::Item item_of(const Case& one, const Buffers& buffers,
   }
   item.kernel.buffers.push_back({one.shape.dtype, buffers.results, true});
   item.source.text = attention_text(one.shape, tiling);
-  item.source.launches = {{"attention", static_cast<uint64_t>(attention_blocks(one.shape, tiling)),
+  item.source.launches = {{"kiln_attention",
+                           static_cast<uint64_t>(attention_blocks(one.shape, tiling)),
                            static_cast<uint32_t>(tiling.warps * 32)}};
   return item;
 }
