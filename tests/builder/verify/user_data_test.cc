@@ -2,15 +2,15 @@
 
 #include <gtest/gtest.h>
 
-#include <cstring>
+#include <span>
 
 namespace kiln {
 namespace {
 
 template <class T>
 npy::Array array_of(const std::string& name, DType dtype, Shape shape, std::vector<T> values) {
-  std::vector<std::byte> bytes(values.size() * sizeof(T));
-  std::memcpy(bytes.data(), values.data(), bytes.size());
+  const auto span = std::as_bytes(std::span(values));
+  std::vector<std::byte> bytes(span.begin(), span.end());
   return {name, {dtype, std::move(shape)}, false, SharedBytes::take(std::move(bytes))};
 }
 
