@@ -8,7 +8,10 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$here/../.."
 
-declare -A seeds=([array_file_fuzz]=tests/models/tiny [onnx_fuzz]=tests/models/tiny)
+declare -A seeds=(
+  [array_file_fuzz]=tests/models/tiny [onnx_fuzz]=tests/models/tiny
+  [host_engine_fuzz]=tests/compat/v1
+)
 
 for source in "$here"/*_fuzz.cc; do
   name=$(basename "$source" .cc)

@@ -1,6 +1,7 @@
 // A cuBLASLt without a GPU: descriptors are records of what was set, and a matmul is what the
 // library's documentation says, in plain loops over column-major matrices in host memory.
 #pragma once
+#include <atomic>
 #include <cmath>
 #include <cstring>
 #include <memory>
@@ -84,7 +85,7 @@ class FakeCublasLt {
   size_t workspace = 0;  // what algorithms ask for
   uint32_t hidden = 0;   // what the heuristics' algorithms hold beside their fields
   bool refuses = false;  // every algorithm
-  int matmuls = 0;
+  std::atomic<int> matmuls = 0;
 
  private:
   static FakeCublasLt*& current() {

@@ -1,5 +1,6 @@
 // A cuDNN without a GPU: descriptors are records of what was set, and any call can be made to fail.
 #pragma once
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <memory>
@@ -70,9 +71,9 @@ class FakeCudnn {
   }
 
   size_t version = 91900;
-  int64_t workspace = 0;  // what plans ask for
-  int live = 0;           // descriptors that exist
-  int calls = 0;
+  int64_t workspace = 0;      // what plans ask for
+  std::atomic<int> live = 0;  // descriptors that exist
+  std::atomic<int> calls = 0;
   int failing_call = -1;  // this one fails, with `failure`
   cudnnStatus_t failure = CUDNN_STATUS_NOT_SUPPORTED;
   std::vector<std::pair<FakeCudnnDescriptor, FakeCudnnDescriptor>> executed;  // plan, arguments

@@ -1,4 +1,6 @@
 // The checks that every engine of target cuda must pass, on a fake driver.
+#include <thread>
+
 #include "tests/engine/cuda/every_step_plan.h"
 #include "tests/engine/cuda/fake_cublaslt.h"
 #include "tests/engine/cuda/fake_cudnn.h"
@@ -37,6 +39,27 @@ class FakeRuntime : public ::testing::Test {
 };
 
 TEST_F(FakeRuntime, Threads) { check_threads(subject, 16, 100); }
+
+// Each captures graphs with calls of the libraries, whose handles they share.
+TEST_F(FakeRuntime, ThreadsMakeContexts) {
+  LoadOptions options;
+  options.cuda_libraries = subject.libraries;
+  const auto engine = subject.load(options);
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  std::vector<std::thread> threads;
+  for (int t = 0; t < 8; ++t) {
+    threads.emplace_back([&, t] {
+      auto context = engine->create_context();
+      ASSERT_TRUE(context.ok()) << context.error().message;
+      std::vector<float> x = ramp(3, static_cast<float>(t)), y(x.size());
+      const Tensor in = tensor("x", {3, 4}, x), out = tensor("y", {3, 4}, y);
+      ASSERT_TRUE(context->enqueue({&in, 1}, {&out, 1}).ok());
+      EXPECT_EQ(y, affine_of(x));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
 TEST_F(FakeRuntime, Streams) { check_streams(subject); }
 TEST_F(FakeRuntime, Addresses) { check_addresses(subject, 20); }
 TEST_F(FakeRuntime, Failures) {
