@@ -1,5 +1,6 @@
 // What decoding a plan's parts has in common: texts, types, and a budget of bytes.
 #pragma once
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,6 +16,16 @@ inline Error corrupt(std::string message) { return {ErrorCode::kCorruptData, std
 template <class V>
 size_t count(const V* vector) {
   return vector == nullptr ? 0 : vector->size();
+}
+
+// The verifier holds a vector of structs to the buffer's bounds and not to the structs' alignment.
+template <class T>
+Result<> check_alignment(const flatbuffers::Vector<const T*>* vector) {
+  if (count(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0) {
+    return Ok();
+  }
+  return corrupt("a list of structs starts off their alignment of " + std::to_string(alignof(T)) +
+                 " bytes");
 }
 
 // Fields of a verified buffer. A writer never lets two fields share bytes, so all that is decoded
