@@ -128,7 +128,7 @@ class PlanDecoder {
   }
 
   Result<> decode_blobs(const Plan& from, plan::Plan& to) {
-    KILN_RETURN_IF_ERROR(check_alignment(from.blobs()));
+    KILN_RETURN_IF_ERROR(fields_.spend(from.blobs()));
     for (size_t i = 0; i < count(from.blobs()); ++i) {
       const Blob& blob = *from.blobs()->Get(uint32_t(i));
       if (blob.offset() > blobs_.size() || blob.bytes() > blobs_.size() - blob.offset()) {

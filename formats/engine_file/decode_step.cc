@@ -27,10 +27,9 @@ Result<> check_spaces(std::initializer_list<const BufferRef*> refs) {
 
 Result<> decode_operand_list(PlanFields& fields, const flatbuffers::Vector<const Operand*>* from,
                              std::vector<plan::Operand>& to) {
-  KILN_RETURN_IF_ERROR(check_alignment(from));
+  KILN_RETURN_IF_ERROR(fields.spend(from));
   for (size_t i = 0; i < count(from); ++i) {
     const Operand& operand = *from->Get(uint32_t(i));
-    KILN_RETURN_IF_ERROR(fields.spend_bytes(sizeof(Operand)));
     plan::Operand& decoded = to.emplace_back();
     decoded.buffer = buffer(&operand.buffer());
     KILN_RETURN_IF_ERROR(check_spaces({&operand.buffer()}));

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <string>
+#include <type_traits>
 #include <vector>
 
 #include "formats/engine_file/plan.h"
@@ -18,16 +19,6 @@ size_t count(const V* vector) {
   return vector == nullptr ? 0 : vector->size();
 }
 
-// The verifier holds a vector of structs to the buffer's bounds and not to the structs' alignment.
-template <class T>
-Result<> check_alignment(const flatbuffers::Vector<const T*>* vector) {
-  if (count(vector) == 0 || reinterpret_cast<uintptr_t>(vector->Data()) % alignof(T) == 0) {
-    return Ok();
-  }
-  return corrupt("a list of structs starts off their alignment of " + std::to_string(alignof(T)) +
-                 " bytes");
-}
-
 // Fields of a verified buffer. A writer never lets two fields share bytes, so all that is decoded
 // is no larger than the section; the budget holds hostile files, in which many tables point at one
 // long vector, to the same.
@@ -35,12 +26,17 @@ class PlanFields {
  public:
   explicit PlanFields(size_t section_bytes) : budget_(section_bytes) {}
 
-  // Takes the vector's own bytes from the budget.
-  template <class V>
-  Result<> spend(const V* vector) {
-    return spend_bytes(count(vector) * sizeof(typename V::value_type));
-  }
-  Result<> spend_bytes(size_t bytes) {
+  // Takes the vector's own bytes from the budget, and holds its elements to their alignment, which
+  // the verifier does not. To be asked for each vector ahead of its first element.
+  template <class T>
+  Result<> spend(const flatbuffers::Vector<T>* vector) {
+    if (count(vector) == 0) return Ok();
+    constexpr size_t kAlignment = alignof(std::remove_pointer_t<T>);
+    if (reinterpret_cast<uintptr_t>(vector->Data()) % kAlignment != 0) {
+      return corrupt("a list starts off its elements' alignment of " + std::to_string(kAlignment) +
+                     " bytes");
+    }
+    const size_t bytes = vector->size() * flatbuffers::IndirectHelper<T>::element_stride;
     if (bytes > budget_) return corrupt("several fields share the same bytes");
     budget_ -= bytes;
     return Ok();
