@@ -76,11 +76,12 @@ Result<Lowered> plain_lower(const TacticQuery& query, const Tactic&) {
   return std::move(lowering).take();
 }
 
+// The last two are made of the reference's own kernels.
 constexpr TacticProvider kHostProviders[] = {
-    {"onednn", 1, false, onednn_candidates, onednn_lower},
-    {"loop", 1, false, loop_candidates, loop_lower},
-    {"grouped", 1, true, grouped_candidates, grouped_lower},
-    {"plain", 1, true, plain_candidates, plain_lower},
+    {"onednn", 1, Trial::kAlways, onednn_candidates, onednn_lower},
+    {"loop", 1, Trial::kAlways, loop_candidates, loop_lower},
+    {"grouped", 1, Trial::kIfSmall, grouped_candidates, grouped_lower},
+    {"plain", 1, Trial::kIfSmall, plain_candidates, plain_lower},
 };
 
 }  // namespace

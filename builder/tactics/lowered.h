@@ -77,7 +77,11 @@ struct Lowered {
   std::vector<LocalStep> steps;
   std::vector<TensorType> temporaries;  // alive while the region runs
   std::vector<HostTensor> constants;    // made by the lowering, not among the region's inputs
-  // Inputs whose buffer output 0 may take over: the only step reads them element by element.
+  // On target cuda: steps without code for the GPU run on the host, between two graphs. Otherwise
+  // such a step is an error.
+  bool may_use_host = false;
+  // Inputs whose buffer output 0 may take over: the last step alone reads them, element by element,
+  // and makes output 0.
   // finish_lowering() fills this.
   std::vector<uint32_t> in_place_inputs;
 };

@@ -10,7 +10,7 @@
 namespace kiln {
 namespace {
 
-// Work above which last resorts are not timed once something else is right.
+// Work of a large region, Trial::kIfSmall.
 constexpr uint64_t kLargeFlops = 20'000'000;
 constexpr double kNoise = 0.02;  // of the fastest candidate's time
 
@@ -70,9 +70,14 @@ class Selector {
     entry.record.reason = reason;
   }
 
-  bool worth_skipping(const Entry& entry) const {
-    return entry.provider->last_resort && best_us_ < std::numeric_limits<double>::infinity() &&
-           region_work(*query_.region.body).flops > kLargeFlops;
+  // Why the entry need not be tried; "" if it must be.
+  std::string skip_reason(const Entry& entry) const {
+    const Trial trial = entry.provider->trial;
+    const bool right = best_us_ < std::numeric_limits<double>::infinity();
+    if (!right || trial == Trial::kAlways) return "";
+    if (trial == Trial::kNever) return "not tried: a better candidate is right";
+    const bool large = region_work(*query_.region.body).flops > kLargeFlops;
+    return large ? "not timed: the region is large and a better candidate is right" : "";
   }
 
   Result<> measure(Entry& entry) {
@@ -86,9 +91,9 @@ class Selector {
       apply(*known, entry);
       return Ok();
     }
-    if (worth_skipping(entry)) {
+    if (const std::string reason = skip_reason(entry); !reason.empty()) {
       entry.record.verdict = report::Verdict::kSkipped;
-      entry.record.reason = "not timed: the region is large and a better candidate is right";
+      entry.record.reason = reason;
       return Ok();
     }
     auto lowered = lower(entry);

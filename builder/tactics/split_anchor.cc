@@ -12,10 +12,11 @@ using ir::Graph;
 using ir::NodeId;
 using ir::ValueId;
 
-// The nodes that the outputs need when the anchor's result is given.
-std::vector<NodeId> nodes_behind(const Graph& body, NodeId anchor) {
+// The nodes that the values need when the anchor's result is given.
+std::vector<NodeId> nodes_behind(const Graph& body, std::span<const ValueId> values,
+                                 NodeId anchor) {
   std::set<NodeId> found;
-  std::vector<ValueId> open(body.outputs().begin(), body.outputs().end());
+  std::vector<ValueId> open(values.begin(), values.end());
   while (!open.empty()) {
     const NodeId producer = body.value(open.back()).producer;
     open.pop_back();
@@ -63,6 +64,16 @@ class Rest {
     return graph_.add_input("", body_.type(input));
   }
 
+  // The nodes behind a value that does not need the anchor.
+  ValueId computed(ValueId value) {
+    if (body_.value(value).producer == ir::kNoNode) return take(value);
+    const auto nodes = nodes_behind(body_, std::span(&value, 1), ir::kNoNode);
+    const ir::Extracted part = ir::extract(body_, nodes, std::span(&value, 1));
+    std::vector<ValueId> arguments;
+    for (ValueId input : part.inputs) arguments.push_back(take(input));
+    return ir::inline_graph(graph_, part.graph, arguments)[0];
+  }
+
   Result<ValueId> anchor_result() {
     const TensorType& type = body_.type(body_.result(chain_.anchor));
     rest_.anchor_result = type;
@@ -84,12 +95,9 @@ class Rest {
   }
 
   Result<ValueId> add_bias(ValueId value, ValueId bias) {
-    if (body_.value(bias).producer != ir::kNoNode) {
-      return Error{ErrorCode::kUnsupported, "the bias is computed in the region"};
-    }
     Shape shape(graph_.type(value).shape.size() - 1, 1);
     shape[0] = body_.type(bias).shape[0];
-    KILN_ASSIGN_OR_RETURN(const ValueId wide, emit(graph_, ir::Reshape{shape}, {take(bias)}));
+    KILN_ASSIGN_OR_RETURN(const ValueId wide, emit(graph_, ir::Reshape{shape}, {computed(bias)}));
     return emit(graph_, ir::Pointwise{ScalarFn::kAdd}, {value, wide});
   }
 
@@ -102,7 +110,7 @@ class Rest {
 }  // namespace
 
 Result<SplitRest> split_rest(const Graph& body, const EpilogueChain& chain) {
-  const auto nodes = nodes_behind(body, chain.anchor);
+  const auto nodes = nodes_behind(body, body.outputs(), chain.anchor);
   const bool leaves_bias = body.node(chain.anchor).inputs.size() == 3 && chain.steps.empty();
   if (nodes.empty() && !leaves_bias) {
     return Error{ErrorCode::kUnsupported, "nothing follows the anchor"};

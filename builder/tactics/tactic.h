@@ -31,11 +31,17 @@ struct Tactic {
   std::string key;  // "fused", "split", ...; part of the timing cache's key
 };
 
+// Which of a provider's candidates are tried once an earlier one is right.
+enum class Trial : uint8_t {
+  kAlways,
+  kIfSmall,  // those of regions of little work
+  kNever,
+};
+
 struct TacticProvider {
   std::string_view name;
   uint32_t version = 1;  // part of the timing cache's key; raise it when results may change
-  // Made of the reference's own kernels: for large regions not timed once something else is right.
-  bool last_resort = false;
+  Trial trial = Trial::kAlways;
   // Empty if it cannot run the region; then `refusal` says why in one line, for --explain.
   std::vector<Tactic> (*candidates)(const TacticQuery& query, std::string& refusal);
   Result<Lowered> (*lower)(const TacticQuery& query, const Tactic& tactic);

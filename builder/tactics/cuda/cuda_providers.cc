@@ -1,5 +1,5 @@
-// The CUDA target's tactic providers: cuBLASLt, cuDNN, generated kernels, and what is around a
-// region's anchors grouped into generated kernels.
+// The CUDA target's tactic providers: cuBLASLt, cuDNN, generated kernels; what is around a region's
+// anchors grouped into generated kernels, the anchors as well, and the host's kernels.
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
@@ -64,31 +64,61 @@ Result<Lowered> generated_lower(const TacticQuery& query, const Tactic& tactic) 
   return lowered;
 }
 
-// "grouped" is right for every region, but runs on the host what has no other form.
-std::vector<Tactic> grouped_candidates(const TacticQuery& query, std::string&) {
-  if (query.region.kind == Kind::kAttention) return {{"decomposed"}};
-  const bool opaque = query.region.kind == Kind::kOpaque;
-  if (opaque && spell_out_operations(*query.region.body).ok())
-    return {{"spelled out"}, {"grouped"}};
-  return {{"grouped"}};
+// The body in operations that have device code; refuses one that has none.
+Result<ir::Graph> spelled_out(const ir::Region& region, Anchors anchors) {
+  if (region.kind != Kind::kAttention) return spell_out_operations(*region.body, anchors);
+  KILN_ASSIGN_OR_RETURN(const ir::Graph body, decompose_attention(*region.body));
+  return spell_out_operations(body, anchors);
 }
 
-Result<Lowered> grouped_lower(const TacticQuery& query, const Tactic& tactic) {
-  if (tactic.key == "grouped") return lower_grouped(*query.region.body);
-  if (tactic.key == "spelled out") {
-    KILN_ASSIGN_OR_RETURN(const ir::Graph body, spell_out_operations(*query.region.body));
-    return lower_grouped(body);
+std::vector<Tactic> spelled_candidates(const TacticQuery& query, Anchors anchors,
+                                       std::string& refusal) {
+  const auto body = spelled_out(query.region, anchors);
+  if (!body.ok()) {
+    refusal = body.error().message;
+    return {};
   }
-  KILN_ASSIGN_OR_RETURN(const ir::Graph body, decompose_attention(*query.region.body));
+  const char* key = query.region.kind == Kind::kAttention ? "decomposed"
+                    : query.region.kind == Kind::kOpaque  ? "spelled out"
+                                                          : "grouped";
+  return {{key}};
+}
+
+std::vector<Tactic> grouped_candidates(const TacticQuery& query, std::string& refusal) {
+  return spelled_candidates(query, Anchors::kKeep, refusal);
+}
+
+Result<Lowered> grouped_lower(const TacticQuery& query, const Tactic&) {
+  KILN_ASSIGN_OR_RETURN(const ir::Graph body, spelled_out(query.region, Anchors::kKeep));
   return lower_grouped(body);
 }
 
+std::vector<Tactic> plain_candidates(const TacticQuery& query, std::string& refusal) {
+  return spelled_candidates(query, Anchors::kSpellOut, refusal);
+}
+
+Result<Lowered> plain_lower(const TacticQuery& query, const Tactic&) {
+  KILN_ASSIGN_OR_RETURN(const ir::Graph body, spelled_out(query.region, Anchors::kSpellOut));
+  return lower_grouped(body);
+}
+
+// Runs everything, but breaks the graph.
+std::vector<Tactic> host_candidates(const TacticQuery&, std::string&) { return {{"grouped"}}; }
+
+Result<Lowered> host_lower(const TacticQuery& query, const Tactic&) {
+  KILN_ASSIGN_OR_RETURN(Lowered lowered, lower_grouped(*query.region.body));
+  lowered.may_use_host = true;
+  return lowered;
+}
+
 constexpr TacticProvider kCudaProviders[] = {
-    {"cublaslt", 1, false, cublaslt_candidates, cublaslt_lower},
-    {"cudnn", 1, false, cudnn_candidates, cudnn_lower},
-    {"attention", 1, false, attention_candidates, attention_lower},
-    {"generated", 1, false, generated_candidates, generated_lower},
-    {"grouped", 1, false, grouped_candidates, grouped_lower},
+    {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
+    {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
+    {"attention", 1, Trial::kAlways, attention_candidates, attention_lower},
+    {"generated", 1, Trial::kAlways, generated_candidates, generated_lower},
+    {"grouped", 2, Trial::kAlways, grouped_candidates, grouped_lower},
+    {"plain", 1, Trial::kNever, plain_candidates, plain_lower},
+    {"host", 1, Trial::kNever, host_candidates, host_lower},
 };
 
 }  // namespace

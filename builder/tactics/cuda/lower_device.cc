@@ -1,8 +1,10 @@
 #include "builder/tactics/cuda/lower_device.h"
 
+#include <algorithm>
 #include <limits>
 
 #include "builder/codegen/cuda/emit_cuda.h"
+#include "builder/codegen/cuda/in_place.h"
 #include "builder/cuda/kernel_compiler.h"
 #include "builder/tactics/cuda/cublaslt_matmul.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
@@ -25,6 +27,7 @@ class DeviceLowering {
     }
     first.back() = steps.size();
     renumber(first, steps);
+    if (!lowered_.steps.empty()) find_in_place(lowered_.steps.back(), steps);
     lowered_.steps = std::move(steps);
     return Ok();
   }
@@ -41,6 +44,7 @@ class DeviceLowering {
         steps.emplace_back(std::move(*library));
         return Ok();
       }
+      if (!lowered_.may_use_host) return std::move(library).error();
     }
     steps.push_back(std::move(step));
     return Ok();
@@ -73,6 +77,41 @@ class DeviceLowering {
     return request;
   }
 
+  // The last step may compute output 0 in an input's memory if it is a loop of one kernel, nothing
+  // before it has to do with either buffer, and control flow does not run it twice.
+  void find_in_place(const LocalStep& last, const std::vector<LocalStep>& steps) {
+    const auto* call = std::get_if<HostCall>(&last);
+    const auto* launch = steps.empty() ? nullptr : std::get_if<LocalLaunch>(&steps.back());
+    if (call == nullptr || launch == nullptr || call->operation.name != "loop") return;
+    if (call->outputs[0] != LocalBuffer{LocalBuffer::Kind::kOutput, 0}) return;
+    for (size_t position : overwritable_) {
+      const LocalBuffer input = call->inputs[position];
+      if (input.kind != LocalBuffer::Kind::kInput) continue;
+      if (std::ranges::count(call->inputs, input) != 1) continue;
+      const auto touches = [&](const LocalStep& step) {
+        return uses(step, input) || uses(step, call->outputs[0]);
+      };
+      if (std::any_of(steps.begin(), steps.end() - 1, touches)) continue;
+      lowered_.in_place_inputs.push_back(input.index);
+    }
+  }
+
+  // Control flow counts as a use of everything.
+  static bool uses(const LocalStep& step, LocalBuffer buffer) {
+    return std::visit(
+        [&](const auto& action) {
+          if constexpr (requires { action.outputs; }) {
+            return std::ranges::count(action.inputs, buffer) > 0 ||
+                   std::ranges::count(action.outputs, buffer) > 0;
+          } else if constexpr (requires { action.to; }) {
+            return action.from == buffer || action.to == buffer;
+          } else {
+            return true;
+          }
+        },
+        step);
+  }
+
   static Result<ir::Op> conv_op(const Operation& operation) {
     const auto fill = [&](auto op) {
       op.strides = operation.get_ints("strides");
@@ -88,15 +127,21 @@ class DeviceLowering {
       op.output_padding = operation.get_ints("output_padding");
       return ir::Op(op);
     }
-    return Error{ErrorCode::kUnsupported, "no library runs '" + operation.name + "'"};
+    return Error{ErrorCode::kUnsupported, "'" + operation.name + "' has no code for the GPU"};
   }
 
   Result<> lower_loop(const HostCall& call, std::vector<LocalStep>& steps) {
     const std::string encoded = call.operation.get_string("kernel", "");
     KILN_ASSIGN_OR_RETURN(const auto kernel,
                           loop::decode_loop_kernel(std::as_bytes(std::span(encoded))));
-    KILN_ASSIGN_OR_RETURN(const codegen::CudaSource source, emit(call.operation, kernel));
+    KILN_ASSIGN_OR_RETURN(const codegen::CudaSchedule schedule,
+                          schedule_of(call.operation, kernel));
+    KILN_ASSIGN_OR_RETURN(const codegen::CudaSource source, codegen::emit_cuda(kernel, schedule));
     if (source.launches.empty()) return Ok();
+    overwritable_.clear();
+    for (uint32_t i = 0; i < call.inputs.size(); ++i) {
+      if (codegen::may_overwrite(kernel, schedule, i)) overwritable_.push_back(i);
+    }
     KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin,
                           tools_.compiler->cache().compile(source.text));
     for (const codegen::CudaLaunch& each : source.launches) {
@@ -117,16 +162,16 @@ class DeviceLowering {
     return Ok();
   }
 
-  Result<codegen::CudaSource> emit(const Operation& operation, const loop::LoopKernel& kernel) {
+  Result<codegen::CudaSchedule> schedule_of(const Operation& operation,
+                                            const loop::LoopKernel& kernel) const {
     const std::string asked = operation.get_string(kScheduleAttribute, "");
     if (!asked.empty()) {
       const auto schedule = codegen::parse_cuda_schedule(asked);
       if (!schedule) return Error{ErrorCode::kInvalidArgument, "'" + asked + "' is no schedule"};
-      return codegen::emit_cuda(kernel, *schedule);
+      return *schedule;
     }
-    const auto schedules =
-        codegen::cuda_schedules(kernel, {.multiprocessors = query_.device.multiprocessors});
-    return codegen::emit_cuda(kernel, schedules.front());
+    return codegen::cuda_schedules(kernel, {.multiprocessors = query_.device.multiprocessors})
+        .front();
   }
 
   // Control flow counts the steps that belong to it.
@@ -147,6 +192,7 @@ class DeviceLowering {
   const TacticQuery& query_;
   const CudaTools& tools_;
   Lowered& lowered_;
+  std::vector<size_t> overwritable_;  // inputs of the latest loop that its output 0 may take over
 };
 
 }  // namespace

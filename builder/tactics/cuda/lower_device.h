@@ -1,6 +1,5 @@
 // From calls of host kernels to steps of the device: loops become generated kernels, matmuls and
-// convolutions library calls. What has no device form stays a host call, which the engine runs
-// between its graphs.
+// convolutions library calls. What has no device form stays a host call if the lowering allows it.
 #pragma once
 #include "builder/tactics/tactic.h"
 
@@ -10,7 +9,7 @@ namespace kiln {
 // best guess.
 inline constexpr const char* kScheduleAttribute = "schedule";
 
-// REQUIRES: the query has tools.
+// kUnsupported: a step has no code for the GPU. REQUIRES: the query has tools.
 Result<> lower_device(const TacticQuery& query, Lowered& lowered);
 
 }  // namespace kiln

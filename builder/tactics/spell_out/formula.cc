@@ -1,5 +1,7 @@
 #include "builder/tactics/spell_out/formula.h"
 
+#include <cmath>
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -49,6 +51,40 @@ ValueId Formula::number(DType dtype, double value) {
   if (cast.ok()) return graph_.add_constant("", type, cast->front().bytes);
   refuse(cast.error().message);
   return graph_.add_constant("", wide.type, wide.bytes);
+}
+
+ValueId Formula::lowest(DType dtype) {
+  if (is_float(dtype)) return number(dtype, -std::numeric_limits<double>::infinity());
+  if (dtype == DType::kI64) {
+    return constant(dtype, {}, std::vector{std::numeric_limits<int64_t>::min()});
+  }
+  const bool is_signed = dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32;
+  return number(dtype, is_signed ? -std::ldexp(1.0, bits_of(dtype) - 1) : 0.0);
+}
+
+ValueId Formula::highest(DType dtype) {
+  if (is_float(dtype)) return number(dtype, std::numeric_limits<double>::infinity());
+  if (dtype == DType::kI64) {
+    return constant(dtype, {}, std::vector{std::numeric_limits<int64_t>::max()});
+  }
+  if (dtype == DType::kU64) {
+    return constant(dtype, {}, std::vector{std::numeric_limits<uint64_t>::max()});
+  }
+  if (dtype == DType::kBool) return number(dtype, 1);
+  const bool is_signed = dtype == DType::kI8 || dtype == DType::kI16 || dtype == DType::kI32;
+  return number(dtype, std::ldexp(1.0, bits_of(dtype) - (is_signed ? 1 : 0)) - 1);
+}
+
+ValueId Formula::wrapped(ValueId index, int64_t extent) {
+  const ValueId zero = number(DType::kI64, 0);
+  const ValueId size = number(DType::kI64, static_cast<double>(extent));
+  const ValueId from_end = apply(ScalarFn::kAdd, {index, size});
+  return apply(ScalarFn::kWhere, {apply(ScalarFn::kLess, {index, zero}), from_end, index});
+}
+
+ValueId Formula::plus(ValueId sum, ValueId index, int64_t stride) {
+  const ValueId factor = number(DType::kI64, static_cast<double>(stride));
+  return apply(ScalarFn::kAdd, {sum, apply(ScalarFn::kMul, {index, factor})});
 }
 
 ValueId Formula::iota(size_t rank, size_t axis, int64_t extent) {

@@ -39,6 +39,11 @@ class Formula {
   ValueId constant_bytes(TensorType type, std::vector<std::byte> bytes);
   // One value in any numeric type.
   ValueId number(DType dtype, double value);
+  ValueId lowest(DType dtype);  // the least value, -inf for floats
+  ValueId highest(DType dtype);
+  // An index of an axis as it counts from the start: negative ones count from the end.
+  ValueId wrapped(ValueId index, int64_t extent);
+  ValueId plus(ValueId sum, ValueId index, int64_t stride);  // sum + index * stride; i64
   // 0, 1, ... along `axis` of a tensor of that rank whose other extents are 1; i64.
   ValueId iota(size_t rank, size_t axis, int64_t extent);
 

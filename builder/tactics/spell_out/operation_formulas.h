@@ -17,5 +17,13 @@ Values write_top_k(Formula& f, const Operation& op, const Values& in, const Tens
 Values write_gather_elements(Formula& f, const Operation& op, const Values& in,
                              const TensorType& out);
 Values write_gather_nd(Formula& f, const Operation& op, const Values& in, const TensorType& out);
+Values write_scatter_elements(Formula& f, const Operation& op, const Values& in,
+                              const TensorType& out);
+Values write_scatter_nd(Formula& f, const Operation& op, const Values& in, const TensorType& out);
+
+Values write_matmul(Formula& f, const ir::MatMul& op, const Values& in, const TensorType& out);
+Values write_conv(Formula& f, const ir::Conv& op, const Values& in, const TensorType& out);
+Values write_conv_transpose(Formula& f, const ir::ConvTranspose& op, const Values& in,
+                            const TensorType& out);
 
 }  // namespace kiln

@@ -8,19 +8,6 @@ namespace {
 
 using ir::ValueId;
 
-// Negative indices count from the end.
-ValueId wrapped(Formula& f, ValueId index, int64_t extent) {
-  const ValueId zero = f.number(DType::kI64, 0);
-  const ValueId size = f.number(DType::kI64, static_cast<double>(extent));
-  const ValueId from_end = f.apply(ScalarFn::kAdd, {index, size});
-  return f.apply(ScalarFn::kWhere, {f.apply(ScalarFn::kLess, {index, zero}), from_end, index});
-}
-
-ValueId plus(Formula& f, ValueId sum, ValueId index, int64_t stride) {
-  const ValueId factor = f.number(DType::kI64, static_cast<double>(stride));
-  return f.apply(ScalarFn::kAdd, {sum, f.apply(ScalarFn::kMul, {index, factor})});
-}
-
 std::vector<int64_t> strides_of(const Shape& shape) {
   std::vector<int64_t> strides(shape.size(), 1);
   for (size_t a = shape.size(); a-- > 1;) strides[a - 1] = strides[a] * shape[a];
@@ -40,9 +27,9 @@ Values write_gather_elements(Formula& f, const Operation& op, const Values& in,
   const auto strides = strides_of(type.shape);
   ValueId place = f.number(DType::kI64, 0);
   for (size_t a = 0; a < type.shape.size(); ++a) {
-    const ValueId index = a == axis ? wrapped(f, f.cast(in[1], DType::kI64), type.shape[axis])
+    const ValueId index = a == axis ? f.wrapped(f.cast(in[1], DType::kI64), type.shape[axis])
                                     : f.iota(type.shape.size(), a, out.shape[a]);
-    place = plus(f, place, index, strides[a]);
+    place = f.plus(place, index, strides[a]);
   }
   return {f.emit(ir::Gather{0}, {f.reshape(in[0], {type.elements()}), place})};
 }
@@ -61,12 +48,12 @@ Values write_gather_nd(Formula& f, const Operation& op, const Values& in, const 
   const auto strides = strides_of(outer);
   ValueId place = f.number(DType::kI64, 0);
   for (size_t b = 0; b < batch; ++b) {
-    place = plus(f, place, f.iota(places.size(), b, places[b]), strides[b]);
+    place = f.plus(place, f.iota(places.size(), b, places[b]), strides[b]);
   }
   for (size_t d = 0; d < depth; ++d) {
     const ValueId column =
         f.reshape(f.slice(index, places.size(), static_cast<int64_t>(d), 1), places);
-    place = plus(f, place, wrapped(f, column, outer[batch + d]), strides[batch + d]);
+    place = f.plus(place, f.wrapped(column, outer[batch + d]), strides[batch + d]);
   }
   Shape flat = {element_count(outer)};
   flat.insert(flat.end(), type.shape.begin() + static_cast<int64_t>(outer.size()),

@@ -1,7 +1,5 @@
 // Operations that depend on the order of elements along one axis. They compare every element with
 // every other: right for the short axes that models put them on.
-#include <limits>
-
 #include "builder/tactics/spell_out/operation_formulas.h"
 
 namespace kiln {
@@ -31,22 +29,6 @@ ValueId apart(Formula& f, ValueId x, size_t axis, bool after) {
   Shape shape = f.type(x).shape;
   shape.insert(shape.begin() + static_cast<int64_t>(axis) + (after ? 1 : 0), 1);
   return f.reshape(x, shape);
-}
-
-double lowest(DType dtype) {
-  if (is_float(dtype)) return -std::numeric_limits<double>::infinity();
-  switch (dtype) {
-    case DType::kI8:
-      return -128;
-    case DType::kI16:
-      return -32768;
-    case DType::kI32:
-      return -2147483648.0;
-    case DType::kI64:
-      return -9223372036854775808.0;
-    default:
-      return 0;
-  }
 }
 
 }  // namespace
@@ -117,7 +99,7 @@ Values write_top_k(Formula& f, const Operation& op, const Values& in, const Tens
   flat.insert(flat.begin() + static_cast<int64_t>(axis), 1);
   const ValueId chosen =
       f.apply(ScalarFn::kEqual, {f.reshape(place, flat), f.iota(rank + 1, axis, k)});
-  const ValueId none = f.number(type.dtype, lowest(type.dtype));
+  const ValueId none = f.lowest(type.dtype);
   const ValueId value = f.apply(ScalarFn::kWhere, {chosen, other, none});
   const ValueId index = f.apply(
       ScalarFn::kWhere, {chosen, f.iota(rank + 1, axis + 1, extent), f.number(DType::kI64, -1)});

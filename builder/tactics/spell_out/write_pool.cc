@@ -1,6 +1,5 @@
 // Pooling: the window's cells as slices of the padded input, folded one by one.
 #include <algorithm>
-#include <limits>
 
 #include "builder/tactics/spell_out/operation_formulas.h"
 
@@ -128,13 +127,7 @@ Values write_pool(Formula& f, const Operation& op, const Values& in, const Tenso
     f.refuse("a pooling window has " + std::to_string(w.cells()) + " cells");
     return {};
   }
-  if (is_max) {
-    const double low = is_float(type.dtype)       ? -std::numeric_limits<double>::infinity()
-                       : type.dtype == DType::kI8 ? -128
-                                                  : 0;
-    if (!is_float(type.dtype) && bits_of(type.dtype) > 8) f.refuse("pooling of wide integers");
-    return {fold(f, padded(f, in[0], w, f.number(type.dtype, low)), w, ScalarFn::kMax)};
-  }
+  if (is_max) return {fold(f, padded(f, in[0], w, f.lowest(type.dtype)), w, ScalarFn::kMax)};
   const DType wide = bits_of(type.dtype) < 32 ? DType::kF32 : type.dtype;
   const ValueId x = f.cast(in[0], wide);
   const ValueId sum = is_global(w) ? reduced(f, x, w, ReduceFn::kSum)

@@ -10,6 +10,7 @@
 #include "engine/host/loop/worker.h"
 #include "engine/host/parallel.h"
 #include "formats/loop_ir/analysis.h"
+#include "formats/loop_ir/in_place.h"
 #include "formats/operation/operation.h"
 
 namespace kiln::host {
@@ -36,34 +37,6 @@ int parts_of(const Program& program) {
   return static_cast<int>(std::clamp<int64_t>(useful, 1, std::max<int64_t>(cores, 1)));
 }
 
-// Output 0 may lie in an input's memory if each element is read where it is written, in the same
-// block, and is not itself the value of another store that might come later. Between reductions
-// rows are read again, which must not be after an early output overwrote them.
-bool may_overwrite(const loop::LoopKernel& kernel, uint32_t input) {
-  const auto first_output = std::ranges::find_if(kernel.buffers, &loop::Buffer::output);
-  if (first_output == kernel.buffers.end() || input >= kernel.buffers.size()) return false;
-  const loop::Buffer& from = kernel.buffers[input];
-  if (from.output || bits_of(from.dtype) != bits_of(first_output->dtype)) return false;
-  if (from.elements != first_output->elements || bits_of(from.dtype) < 8) return false;
-  const bool reduces = std::ranges::any_of(
-      kernel.exprs, [](const Expr& e) { return e.kind == Expr::Kind::kReduce; });
-  if (reduces && std::next(first_output) != kernel.buffers.end()) return false;
-  const auto output = static_cast<uint32_t>(first_output - kernel.buffers.begin());
-  const auto is_store = [&](const Expr& e) {
-    return e.kind == Expr::Kind::kStore && e.buffer == output;
-  };
-  const Expr& store = *std::ranges::find_if(kernel.exprs, is_store);
-  for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
-    const Expr& load = kernel.exprs[id];
-    if (load.kind != Expr::Kind::kLoad || load.buffer != input) continue;
-    if (load.map != store.map || !load.bounds.empty()) return false;
-    for (const Expr& e : kernel.exprs) {
-      if (e.kind == Expr::Kind::kStore && e.args[0] == id && !is_store(e)) return false;
-    }
-  }
-  return true;
-}
-
 class LoopInterpreter : public HostKernel {
  public:
   explicit LoopInterpreter(const loop::LoopKernel& kernel)
@@ -74,7 +47,7 @@ class LoopInterpreter : public HostKernel {
   }
 
   bool in_place(size_t input) const override {
-    return may_overwrite(program_.kernel, static_cast<uint32_t>(input));
+    return loop::may_overwrite(program_.kernel, static_cast<uint32_t>(input));
   }
 
   Result<> run(std::span<const void* const> inputs, std::span<void* const> outputs,

@@ -41,14 +41,14 @@ Result<Lowered> lower_cast(const TacticQuery&, const Tactic& tactic) {
 }
 
 constexpr TacticProvider kFirst = {
-    "first", 1, false,
+    "first", 1, Trial::kAlways,
     [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"bf16"}, {"f16"}}; },
     lower_cast};
 constexpr TacticProvider kSecond = {
-    "second", 1, false,
+    "second", 1, Trial::kAlways,
     [](const TacticQuery&, std::string&) -> std::vector<Tactic> { return {{"f64"}}; }, lower_cast};
 constexpr TacticProvider kNone = {
-    "none", 1, false,
+    "none", 1, Trial::kAlways,
     [](const TacticQuery&, std::string& refusal) -> std::vector<Tactic> {
       refusal = "wants rank 7";
       return {};

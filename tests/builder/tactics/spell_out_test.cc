@@ -67,6 +67,67 @@ const Case kCases[] = {
      "gather_nd{batch_dims=0}(%0, %1)"},
     {"GatherNdBatch", "input %0 : f32[3x4x2] \"x\"\n  const %1 : i64[3x1] \"i\" = 1, 3, -4",
      "gather_nd{batch_dims=1}(%0, %1)"},
+    {"MaxPoolWide", "input %0 : i64[1x2x6x6] \"x\"",
+     "max_pool{ceil_mode=0, dilations=[1, 1], kernel_shape=[2, 2], pads=[1, 0, 0, 1], "
+     "storage_order=0, strides=[1, 1], with_indices=0}(%0)"},
+    {"ScatterElements",
+     "input %0 : f32[3x5x2] \"x\"\n  const %1 : i64[2x3x1] \"i\" = 0, 4, -1, 1, 0, 1\n  "
+     "input %2 : f32[2x3x1] \"u\"",
+     "scatter_elements{axis=1, reduction=\"none\"}(%0, %1, %2)"},
+    {"ScatterElementsBool",
+     "input %0 : bool[4] \"x\"\n  const %1 : i32[3] \"i\" = 2, -1, 2\n  "
+     "input %2 : bool[3] \"u\"",
+     "scatter_elements{axis=0, reduction=\"none\"}(%0, %1, %2)"},
+    {"ScatterElementsAdd",
+     "input %0 : f32[4x2] \"x\"\n  const %1 : i64[3x2] \"i\" = 0, 1, 0, -2, 3, 1\n  "
+     "input %2 : f32[3x2] \"u\"",
+     "scatter_elements{axis=0, reduction=\"add\"}(%0, %1, %2)"},
+    {"ScatterElementsMin",
+     "input %0 : i64[4x2] \"x\"\n  const %1 : i64[3x2] \"i\" = 0, 1, 0, -2, 3, 1\n  "
+     "input %2 : i64[3x2] \"u\"",
+     "scatter_elements{axis=0, reduction=\"min\"}(%0, %1, %2)"},
+    {"ScatterNd",
+     "input %0 : f16[3x4x2] \"x\"\n  const %1 : i64[4x2] \"i\" = 0, 1, -1, 3, 2, -4, 0, 1\n  "
+     "input %2 : f16[4x2] \"u\"",
+     "scatter_nd{reduction=\"none\"}(%0, %1, %2)"},
+    {"ScatterNdWhole",
+     "input %0 : i32[5] \"x\"\n  const %1 : i64[2x2x1] \"i\" = 0, 3, 3, -1\n  "
+     "input %2 : i32[2x2] \"u\"",
+     "scatter_nd{reduction=\"none\"}(%0, %1, %2)"},
+    {"ScatterNdMul",
+     "input %0 : f16[4x3] \"x\"\n  const %1 : i64[3x1] \"i\" = 1, 1, -1\n  "
+     "input %2 : f16[3x3] \"u\"",
+     "scatter_nd{reduction=\"mul\"}(%0, %1, %2)"},
+    {"ScatterNdMax",
+     "input %0 : u8[4x3] \"x\"\n  const %1 : i64[3x1] \"i\" = 1, 1, -1\n  "
+     "input %2 : u8[3x3] \"u\"",
+     "scatter_nd{reduction=\"max\"}(%0, %1, %2)"},
+    {"MatMulInteger", "input %0 : i32[2x3x5] \"a\"\n  input %1 : i32[5x4] \"b\"",
+     "matmul{transpose_a=0, transpose_b=0}(%0, %1)"},
+    {"MatMulDouble", "input %0 : f64[2x5x3] \"a\"\n  input %1 : f64[3x1x4x5] \"b\"",
+     "matmul{transpose_a=1, transpose_b=1}(%0, %1)"},
+    {"MatMulHalf", "input %0 : f16[3x40] \"a\"\n  input %1 : f16[40x4] \"b\"",
+     "matmul{transpose_a=0, transpose_b=0}(%0, %1)"},
+    {"ConvInteger", "input %0 : i32[2x3x7x6] \"x\"\n  input %1 : i32[4x3x3x2] \"w\"",
+     "conv{dilations=[1, 2], groups=1, pads_begin=[1, 0], pads_end=[1, 2], strides=[2, 1]}"
+     "(%0, %1)"},
+    {"ConvGroups",
+     "input %0 : f32[1x4x5] \"x\"\n  input %1 : f32[6x2x3] \"w\"\n  input %2 : f32[6] \"b\"",
+     "conv{dilations=[1], groups=2, pads_begin=[1], pads_end=[1], strides=[1]}(%0, %1, %2)"},
+    {"ConvCropped", "input %0 : f64[1x2x7x6] \"x\"\n  input %1 : f64[4x2x2x2] \"w\"",
+     "conv{dilations=[1, 1], groups=1, pads_begin=[-1, 0], pads_end=[1, -2], strides=[1, 1]}"
+     "(%0, %1)"},
+    {"ConvFourDims", "input %0 : f32[1x2x3x3x3x3] \"x\"\n  input %1 : f32[2x2x2x2x2x2] \"w\"",
+     "conv{dilations=[1, 1, 1, 1], groups=1, pads_begin=[0, 0, 0, 1], pads_end=[0, 0, 0, 0], "
+     "strides=[1, 1, 1, 2]}(%0, %1)"},
+    {"ConvTranspose",
+     "input %0 : f32[2x4x3x5] \"x\"\n  input %1 : f32[4x3x3x2] \"w\"\n  "
+     "input %2 : f32[3] \"b\"",
+     "conv_transpose{dilations=[1, 1], groups=1, output_padding=[1, 0], pads_begin=[1, 0], "
+     "pads_end=[1, 0], strides=[2, 3]}(%0, %1, %2)"},
+    {"ConvTransposeGroups", "input %0 : f32[1x4x5] \"x\"\n  input %1 : f32[4x3x3] \"w\"",
+     "conv_transpose{dilations=[2], groups=2, output_padding=[0], pads_begin=[3], pads_end=[5], "
+     "strides=[2]}(%0, %1)"},
 };
 
 class SpellOut : public ::testing::TestWithParam<Case> {};
@@ -88,7 +149,7 @@ Result<ir::Graph> body_of(const Case& test) {
 TEST_P(SpellOut, GivesWhatTheKernelGives) {
   const auto body = body_of(GetParam());
   ASSERT_TRUE(body.ok()) << body.error().message;
-  const auto loops = spell_out_operations(*body);
+  const auto loops = spell_out_operations(*body, Anchors::kSpellOut);
   ASSERT_TRUE(loops.ok()) << loops.error().message;
   for (uint64_t seed = 1; seed <= 3; ++seed) {
     const auto inputs = random_inputs(*body, seed);
@@ -105,7 +166,7 @@ TEST_P(SpellOut, GivesWhatTheKernelGives) {
 TEST_P(SpellOut, BecomesLoopsAlone) {
   const auto body = body_of(GetParam());
   ASSERT_TRUE(body.ok());
-  const auto loops = spell_out_operations(*body);
+  const auto loops = spell_out_operations(*body, Anchors::kSpellOut);
   ASSERT_TRUE(loops.ok());
   const auto lowered = lower_grouped(*loops);
   ASSERT_TRUE(lowered.ok());

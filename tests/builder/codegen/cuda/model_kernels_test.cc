@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "builder/codegen/cuda/compile.h"
+#include "builder/codegen/cuda/in_place.h"
 #include "builder/codegen/lower_loop.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
@@ -36,10 +37,12 @@ std::vector<ir::Graph> loop_bodies(const std::string& model, std::set<std::strin
 
 struct Made {
   const ir::Graph* body;
+  loop::LoopKernel kernel;
   CudaSchedule schedule;
 };
 
-void check(const HostProgram& program, size_t item, const Made& made) {
+// Returns how many inputs output 0 may take over.
+int check(const HostProgram& program, size_t item, const Made& made) {
   std::vector<Bytes> inputs;
   std::mt19937 random(5);
   for (const ir::ValueId input : made.body->inputs()) {
@@ -47,14 +50,26 @@ void check(const HostProgram& program, size_t item, const Made& made) {
     inputs.push_back(random_bytes(made.body->type(input), -1, 0, random));
   }
   const auto want = run_node_by_node(*made.body, inputs);
-  ASSERT_TRUE(want.ok()) << want.error().message;
-  const auto got = program.run(item, inputs);
-  ASSERT_TRUE(got.ok()) << got.error().message << "\n" << ir::to_text(*made.body);
-  for (size_t o = 0; o < want->size(); ++o) {
-    const DType dtype = made.body->type(made.body->outputs()[o]).dtype;
-    EXPECT_EQ(difference(dtype, (*got)[o], (*want)[o], 1e-4), "") << to_text(made.schedule) << "\n"
-                                                                  << ir::to_text(*made.body);
+  EXPECT_TRUE(want.ok()) << want.error().message;
+  if (!want.ok()) return 0;
+  const auto expect_same = [&](const Result<std::vector<Bytes>>& got) {
+    ASSERT_TRUE(got.ok()) << got.error().message << "\n" << ir::to_text(*made.body);
+    for (size_t o = 0; o < want->size(); ++o) {
+      const DType dtype = made.body->type(made.body->outputs()[o]).dtype;
+      EXPECT_EQ(difference(dtype, (*got)[o], (*want)[o], 1e-4), "")
+          << to_text(made.schedule) << "\n"
+          << ir::to_text(*made.body);
+    }
+  };
+  expect_same(program.run(item, inputs));
+  int overwritten = 0;
+  for (uint32_t i = 0; i < inputs.size(); ++i) {
+    if (!may_overwrite(made.kernel, made.schedule, i)) continue;
+    SCOPED_TRACE("in the memory of input " + std::to_string(i));
+    expect_same(program.run_overwriting(item, inputs, i));
+    ++overwritten;
   }
+  return overwritten;
 }
 
 TEST(ModelKernels, ComputeWhatTheirNodesDoAndCompile) {
@@ -78,12 +93,14 @@ TEST(ModelKernels, ComputeWhatTheirNodesDoAndCompile) {
       ASSERT_TRUE(source.ok()) << source.error().message;
       texts.push_back(source->text);
       items.push_back({*kernel, *std::move(source)});
-      made.push_back({&body, schedule});
+      made.push_back({&body, *kernel, schedule});
     }
   }
   const auto program = HostProgram::compile(items);
   ASSERT_TRUE(program.ok()) << program.error().message;
-  for (size_t i = 0; i < items.size(); ++i) check(*program, i, made[i]);
+  int overwritten = 0;
+  for (size_t i = 0; i < items.size(); ++i) overwritten += check(*program, i, made[i]);
+  EXPECT_GT(overwritten, 10);
   if (!compiler_version().ok()) GTEST_SKIP() << compiler_version().error().message;
   CubinCache cache("sm_90a");
   const auto cubins =

@@ -91,6 +91,17 @@ Result<HostProgram> HostProgram::compile(const std::vector<Item>& items) {
 }
 
 Result<std::vector<Bytes>> HostProgram::run(size_t item, const std::vector<Bytes>& inputs) const {
+  return run(item, inputs, std::nullopt);
+}
+
+Result<std::vector<Bytes>> HostProgram::run_overwriting(size_t item,
+                                                        const std::vector<Bytes>& inputs,
+                                                        size_t input) const {
+  return run(item, inputs, input);
+}
+
+Result<std::vector<Bytes>> HostProgram::run(size_t item, const std::vector<Bytes>& inputs,
+                                            std::optional<size_t> overwritten) const {
   const Item& it = items_[item];
   std::vector<Aligned> memory;
   std::vector<void*> pointers;
@@ -106,6 +117,11 @@ Result<std::vector<Bytes>> HostProgram::run(size_t item, const std::vector<Bytes
     const loop::Buffer& buffer = it.kernel.buffers[b];
     add(static_cast<size_t>(type_of(buffer).bytes()), buffer.output);
     if (!buffer.output) std::ranges::copy(inputs[b], static_cast<std::byte*>(pointers[b]));
+  }
+  if (overwritten) {
+    std::ranges::copy(inputs[*overwritten], static_cast<std::byte*>(pointers[inputs.size()]));
+    pointers[*overwritten] = pointers[inputs.size()];
+    writable[*overwritten] = true;
   }
   if (it.source.workspace_bytes > 0) add(it.source.workspace_bytes, true);
   const auto find = [&](const std::string& name) { return dlsym(library_.get(), name.c_str()); };

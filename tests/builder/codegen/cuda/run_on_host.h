@@ -1,6 +1,7 @@
 // Runs generated CUDA text without a GPU, as host C++ made by the compiler that builds the tests.
 #pragma once
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,8 +24,14 @@ class HostProgram {
   // The outputs of an item; poison where nothing was written. An error tells of accesses outside
   // of buffers or off their boundary, and of threads that wait at different barriers.
   Result<std::vector<Bytes>> run(size_t item, const std::vector<Bytes>& inputs) const;
+  // The same with output 0 in the memory of an input.
+  Result<std::vector<Bytes>> run_overwriting(size_t item, const std::vector<Bytes>& inputs,
+                                             size_t input) const;
 
  private:
+  Result<std::vector<Bytes>> run(size_t item, const std::vector<Bytes>& inputs,
+                                 std::optional<size_t> overwritten) const;
+
   std::vector<Item> items_;
   std::shared_ptr<void> library_;
 };

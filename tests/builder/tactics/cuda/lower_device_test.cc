@@ -46,6 +46,7 @@ class LowerDevice : public ::testing::Test {
   std::vector<std::string> lower(std::vector<LocalStep> steps) {
     Lowered lowered;
     lowered.steps = std::move(steps);
+    lowered.may_use_host = true;
     const ir::Region region;
     const TensorType matrix{DType::kF32, {8, 8}};
     TacticQuery query{region, {matrix, matrix}, {matrix}, {}, info_, {}, &tools_};
