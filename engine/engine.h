@@ -41,6 +41,9 @@ struct LoadOptions {
   int device = 0;
   // The CUDA driver and libraries to use in place of the system's. For tests.
   std::shared_ptr<const cuda::Libraries> cuda_libraries = {};
+  // On target cuda, kernels that wait for the steps before them by themselves are launched while
+  // those still run. Results are the same without.
+  bool programmatic_launch = true;
 };
 
 struct TensorInfo {
@@ -107,6 +110,15 @@ class ExecutionContext {
   // are in the stream, a microsecond or so. kUnsupported on target host.
   Result<RequestTimes> time_request(std::span<const Tensor> inputs,
                                     std::span<const Tensor> outputs);
+
+  // Like time_on_device(), with `copies` runs in one graph, each on its own copy of the weights:
+  // they are cold where all copies together are larger than the device's cache. The first call for
+  // a number of copies makes them and the graph. kUnsupported where a step runs on the host.
+  Result<double> time_with_cold_weights(size_t point, int copies, int runs);
+
+  // For trials of kernels: like enqueue() without a stream, and kVerification if a step wrote
+  // outside of its buffers. The context's memory is filled for that, which takes its time.
+  Result<> run_checked(std::span<const Tensor> inputs, std::span<const Tensor> outputs);
 
  private:
   friend class Engine;

@@ -12,7 +12,7 @@ std::string ChosenTarget::environment() const {
   return "cuda; " + d.name + "; driver " + std::to_string(d.driver_version) + "; cuda " +
          std::to_string(d.cuda_version) + "; cublaslt " + std::to_string(d.cublaslt_version) +
          "; cudnn " + std::to_string(d.cudnn_version) +
-         (cuda && cuda->tools.allow_tf32 ? "; tf32" : "") + "; kiln " + kVersion;
+         (cuda && cuda->tools.allow_tf32 ? "; tf32" : "") + "; kiln " + kVersion + "; cold weights";
 }
 
 plan::Origin ChosenTarget::origin() const {

@@ -67,6 +67,17 @@ class Resolver {
   const PlacedRegion& placed_;
 };
 
+// A kernel that waits by itself may be launched before the kernel of ours in front of it has ended.
+// Behind anything else the launch itself waits.
+void choose_programmatic(std::vector<plan::Step>& steps) {
+  bool behind_kernel = false;
+  for (plan::Step& step : steps) {
+    auto* launch = std::get_if<plan::KernelLaunch>(&step.action);
+    if (launch != nullptr) launch->programmatic = launch->programmatic && behind_kernel;
+    behind_kernel = launch != nullptr;
+  }
+}
+
 }  // namespace
 
 uint32_t PlanBuilder::plugin_number(const std::string& name, const std::string& version) {
@@ -127,7 +138,7 @@ void PlanBuilder::add_steps(const ScheduledRegion& region, uint32_t number, cons
 
 report::Memory PlanBuilder::add_point(const Schedule& schedule) {
   const ir::Graph& graph = schedule.graph;
-  Placed placed = place_buffers(schedule, constants_);
+  Placed placed = place_buffers(schedule, constants_, apart_bytes_);
   plan::ShapePoint point;
   point.name = schedule.point.name;
   point.batch = schedule.point.batch;
@@ -159,6 +170,7 @@ report::Memory PlanBuilder::add_point(const Schedule& schedule) {
   const auto outputs_number = static_cast<uint32_t>(point.region_names.size());
   if (!placed.final_copies.empty()) point.region_names.push_back("outputs");
   for (plan::Copy& copy : placed.final_copies) point.steps.push_back({outputs_number, copy});
+  choose_programmatic(point.steps);
   plan_.points.push_back(std::move(point));
   return std::move(placed.memory);
 }

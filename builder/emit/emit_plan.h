@@ -14,6 +14,9 @@ namespace kiln {
 // Collects shape points one at a time, so that a schedule can be dropped once it is emitted.
 class PlanBuilder {
  public:
+  // Buffers in the arena lie `apart_bytes` from its ends and twice that from each other.
+  explicit PlanBuilder(uint64_t apart_bytes = 0) : apart_bytes_(apart_bytes) {}
+
   // All points have the same inputs and outputs by name, in one order. Returns the point's memory.
   report::Memory add_point(const Schedule& schedule);
 
@@ -26,6 +29,7 @@ class PlanBuilder {
   void add_steps(const ScheduledRegion& region, uint32_t number, const ir::Graph& graph,
                  const struct PlacedRegion& placed, std::vector<plan::Step>& steps);
 
+  uint64_t apart_bytes_;
   plan::Plan plan_;
   ConstantPool constants_;
   BlobPool blobs_;

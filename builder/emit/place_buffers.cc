@@ -22,8 +22,11 @@ struct Storage {
 
 class Placer {
  public:
-  Placer(const Schedule& schedule, ConstantPool& constants)
-      : schedule_(schedule), graph_(schedule.graph), constants_(constants) {}
+  Placer(const Schedule& schedule, ConstantPool& constants, uint64_t apart_bytes)
+      : schedule_(schedule),
+        graph_(schedule.graph),
+        constants_(constants),
+        apart_bytes_(apart_bytes) {}
 
   Placed run() {
     bind_inputs_and_constants();
@@ -32,11 +35,18 @@ class Placer {
     for (size_t step = 0; step < schedule_.regions.size(); ++step) {
       visit(schedule_.regions[step], static_cast<int64_t>(step));
     }
-    const Placement placement = plan_memory(lifetimes_);
-    return finish(placement);
+    return finish(place_apart());
   }
 
  private:
+  Placement place_apart() const {
+    std::vector<Lifetime> wide = lifetimes_;
+    for (Lifetime& life : wide) life.bytes += life.bytes == 0 ? 0 : 2 * apart_bytes_;
+    Placement placement = plan_memory(wide);
+    for (uint64_t& offset : placement.offsets) offset += apart_bytes_;
+    return placement;
+  }
+
   uint64_t bytes_of(ValueId id) const { return static_cast<uint64_t>(graph_.type(id).bytes()); }
 
   void bind_inputs_and_constants() {
@@ -184,6 +194,7 @@ class Placer {
   const Schedule& schedule_;
   const ir::Graph& graph_;
   ConstantPool& constants_;
+  uint64_t apart_bytes_;
   std::map<ValueId, ValueId> root_;  // of alias outputs
   std::map<ValueId, Storage> storage_;
   std::map<ValueId, int64_t> last_use_;
@@ -206,8 +217,8 @@ bool is_alias(const ir::Region& region) {
   return !body.value(body.outputs()[0]).constant;
 }
 
-Placed place_buffers(const Schedule& schedule, ConstantPool& constants) {
-  return Placer(schedule, constants).run();
+Placed place_buffers(const Schedule& schedule, ConstantPool& constants, uint64_t apart_bytes) {
+  return Placer(schedule, constants, apart_bytes).run();
 }
 
 }  // namespace kiln

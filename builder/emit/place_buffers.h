@@ -23,6 +23,7 @@ struct Placed {
 };
 
 // Values that are graph outputs are computed in the caller's tensor where one region makes them.
-Placed place_buffers(const Schedule& schedule, ConstantPool& constants);
+// On each side of a buffer in the arena `apart_bytes` are left, a multiple of its alignment.
+Placed place_buffers(const Schedule& schedule, ConstantPool& constants, uint64_t apart_bytes = 0);
 
 }  // namespace kiln

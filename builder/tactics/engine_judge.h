@@ -1,6 +1,6 @@
 // The judge of both targets: runs a candidate as a one-region engine, on poisoned outputs between
 // red zones, compares it with the region's own body run node by node by the reference, then times
-// it: on the host by the wall clock, on a GPU by the device's, as graphs replayed back to back.
+// it: on the host by the wall clock, on a GPU by the device's, in a graph and with cold weights.
 #pragma once
 #include <memory>
 

@@ -23,6 +23,10 @@ class Context {
   virtual Result<RequestTimes> time_request(const LoadedEngine& engine,
                                             std::span<const Tensor> inputs,
                                             std::span<const Tensor> outputs) = 0;
+  // As ExecutionContext says.
+  virtual Result<double> time_with_cold_weights(size_t point, int copies, int runs) = 0;
+  virtual Result<> run_checked(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                               std::span<const Tensor> outputs) = 0;
 };
 
 // What a target adds to a loaded engine. Immutable, shared by threads.

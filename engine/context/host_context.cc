@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "engine/context/memory.h"
+#include "engine/context/write_check.h"
 #include "engine/request/bind_request.h"
 #include "engine/steps/program.h"
 
@@ -58,6 +59,21 @@ class HostContext : public Context {
   Result<RequestTimes> time_request(const LoadedEngine&, std::span<const Tensor>,
                                     std::span<const Tensor>) override {
     return no_device_clock();
+  }
+  Result<double> time_with_cold_weights(size_t, int, int) override { return time_on_device(0, 1); }
+
+  // Staged tensors lie behind the arena; callers' tensors are the caller's to look after.
+  Result<> run_checked(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                       std::span<const Tensor> outputs) override {
+    KILN_ASSIGN_OR_RETURN(const Request request, bind_request(engine, inputs, outputs));
+    const plan::ShapePoint& point = engine.plan.points[request.choice.point];
+    std::fill_n(memory_.data(), point.arena_bytes, kPoison);
+    KILN_RETURN_IF_ERROR(run(engine, inputs, outputs, {}));
+    return check_writes(arena_writes(point), point.arena_bytes,
+                        [&](uint64_t offset, std::span<std::byte> to) -> Result<> {
+                          std::copy_n(memory_.data() + offset, to.size(), to.begin());
+                          return Ok();
+                        });
   }
 
  private:

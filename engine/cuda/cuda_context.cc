@@ -122,13 +122,13 @@ Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared,
   return std::unique_ptr<Context>(std::move(context));
 }
 
-Spaces CudaContext::spaces_of(size_t point) {
+Spaces CudaContext::spaces_of(size_t point, CUdeviceptr weights) {
   const IoLayout& io = shared_.io[point];
   inputs_.clear();
   outputs_.clear();
   for (uint64_t offset : io.inputs) inputs_.push_back(pointer_to(memory_.get() + offset));
   for (uint64_t offset : io.outputs) outputs_.push_back(pointer_to(memory_.get() + offset));
-  return {pointer_to(memory_.get()), pointer_to(shared_.weights.get()), inputs_, outputs_};
+  return {pointer_to(memory_.get()), pointer_to(weights), inputs_, outputs_};
 }
 
 Result<> CudaContext::make_graphs() {
@@ -136,7 +136,8 @@ Result<> CudaContext::make_graphs() {
   for (size_t point = 0; point < shared_.programs.size(); ++point) {
     auto& graphs = graphs_.emplace_back();
     for (const Segment& segment : shared_.programs[point].segments) {
-      KILN_ASSIGN_OR_RETURN(GraphExec graph, capture(point, segment));
+      const CUdeviceptr weights = shared_.weights.get();
+      KILN_ASSIGN_OR_RETURN(GraphExec graph, capture(point, segment, std::span(&weights, 1)));
       graphs.push_back(std::move(graph));
     }
   }
@@ -144,15 +145,19 @@ Result<> CudaContext::make_graphs() {
                       "waiting for the graphs' upload");
 }
 
-Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment) {
+Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment,
+                                       std::span<const CUdeviceptr> weights) {
   const Device& device = *shared_.device;
   const DriverApi& driver = device.driver();
   // Relaxed: the libraries load code when a kernel is first launched, which other modes forbid.
   KILN_RETURN_IF_ERROR(
       device.check(driver.stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
                    "cuStreamBeginCapture"));
-  auto enqueued =
-      enqueue_segment(shared_.programs[point], segment, spaces_of(point), stream_.get());
+  Result<> enqueued = Ok();
+  for (size_t i = 0; i < weights.size() && enqueued; ++i) {
+    enqueued = enqueue_segment(shared_.programs[point], segment, spaces_of(point, weights[i]),
+                               stream_.get());
+  }
   CUgraph captured = nullptr;  // the capture ends in any case: the stream is of no use otherwise
   auto ended = device.check(driver.stream_end_capture(stream_.get(), &captured),
                             "cuStreamEndCapture of '" + shared_.programs[point].point->name + "'");
@@ -193,33 +198,9 @@ Result<> CudaContext::check_lost() const {
 
 Result<> CudaContext::run_steps(size_t point, CUstream stream) {
   const CudaProgram& program = shared_.programs[point];
-  const Spaces spaces = spaces_of(point);
+  const Spaces spaces = spaces_of(point, shared_.weights.get());
   const HostStepContext host{*shared_.device, stream, spaces, host_weights_, scratch_.data()};
   return Walk(program, graphs_[point], host).run_span(0, program.steps.size());
-}
-
-Result<double> CudaContext::time_on_device(size_t point, int runs) {
-  KILN_RETURN_IF_ERROR(check_lost());
-  const Device& device = *shared_.device;
-  const DriverApi& driver = device.driver();
-  const CurrentDevice current(device);
-  const auto timed = [&]() -> Result<double> {
-    KILN_ASSIGN_OR_RETURN(const Event begin, create_event(shared_.device, true));
-    KILN_ASSIGN_OR_RETURN(const Event end, create_event(shared_.device, true));
-    KILN_RETURN_IF_ERROR(
-        device.check(driver.event_record(begin.get(), stream_.get()), "cuEventRecord"));
-    for (int i = 0; i < runs; ++i) KILN_RETURN_IF_ERROR(run_steps(point, stream_.get()));
-    KILN_RETURN_IF_ERROR(
-        device.check(driver.event_record(end.get(), stream_.get()), "cuEventRecord"));
-    KILN_RETURN_IF_ERROR(device.check(driver.event_synchronize(end.get()), "the timed runs"));
-    float milliseconds = 0;
-    KILN_RETURN_IF_ERROR(device.check(
-        driver.event_elapsed_time(&milliseconds, begin.get(), end.get()), "cuEventElapsedTime"));
-    return 1000.0 * static_cast<double>(milliseconds) / runs;
-  };
-  auto time = timed();
-  if (!time) note_loss(time.error());
-  return time;
 }
 
 Result<> CudaContext::copy_inputs(const LoadedEngine& engine, const Request& request,

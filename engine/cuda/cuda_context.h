@@ -18,6 +18,7 @@ namespace kiln::cuda {
 struct SharedState {
   std::shared_ptr<const Device> device;
   DeviceMemory weights;
+  uint64_t weights_bytes = 0;
   std::vector<CudaProgram> programs;  // by shape point
   std::vector<IoLayout> io;           // by shape point
   uint64_t context_bytes = 0;         // the largest point's
@@ -36,14 +37,24 @@ class CudaContext : public Context {
   Result<double> time_on_device(size_t point, int runs) override;
   Result<RequestTimes> time_request(const LoadedEngine& engine, std::span<const Tensor> inputs,
                                     std::span<const Tensor> outputs) override;
+  Result<double> time_with_cold_weights(size_t point, int copies, int runs) override;
+  Result<> run_checked(const LoadedEngine& engine, std::span<const Tensor> inputs,
+                       std::span<const Tensor> outputs) override;
 
  private:
   using Marks = std::array<Event, 4>;
   explicit CudaContext(const SharedState& shared) : shared_(shared) {}
   Result<> run_steps(size_t point, CUstream stream);
   Result<> make_graphs();
-  Result<GraphExec> capture(size_t point, const Segment& segment);
-  Spaces spaces_of(size_t point);
+  // A graph of the segment's steps, once for each copy of the weights.
+  Result<GraphExec> capture(size_t point, const Segment& segment,
+                            std::span<const CUdeviceptr> weights);
+  Spaces spaces_of(size_t point, CUdeviceptr weights);
+  // Microseconds of one of `runs` calls of `put`, which puts work into the context's stream.
+  template <class Put>
+  Result<double> time(int runs, const Put& put);
+  Result<> prepare_trial(size_t point, int copies);
+  Result<> fill_memory();
   Result<> run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
                   std::span<const Tensor> outputs, CUstream stream, bool wait);
   Result<> copy_inputs(const LoadedEngine& engine, const Request& request, CUstream stream);
@@ -64,6 +75,14 @@ class CudaContext : public Context {
   Memory scratch_;                              // of steps that run on the host
   std::vector<const void*> inputs_;             // of the point that spaces_of() was asked for
   std::vector<void*> outputs_;
+  // What the latest call of time_with_cold_weights() made.
+  struct Trial {
+    size_t point = 0;
+    int copies = 0;
+    DeviceMemory weights;
+    GraphExec graph;
+  };
+  Trial trial_;
   std::string lost_;  // why the device no longer serves this context; empty while it does
 };
 

@@ -42,10 +42,11 @@ class CudaEngine : public TargetEngine {
     shared_.device = std::move(device);
   }
 
-  Result<> load(const StepResources& host_resources) {
+  Result<> load(const StepResources& host_resources, bool programmatic_launch) {
     const CurrentDevice current(*shared_.device);
     KILN_RETURN_IF_ERROR(upload_weights());
-    const DeviceResources resources{plan_, shared_.device, modules_, cublaslt_, cudnn_};
+    const DeviceResources resources{plan_,     shared_.device, modules_,
+                                    cublaslt_, cudnn_,         programmatic_launch};
     for (const plan::ShapePoint& point : plan_.points) {
       KILN_ASSIGN_OR_RETURN(CudaProgram program, prepare_program(point, resources, host_resources));
       shared_.scratch_bytes = std::max(shared_.scratch_bytes, program.scratch_bytes);
@@ -89,6 +90,7 @@ class CudaEngine : public TargetEngine {
  private:
   Result<> upload_weights() {
     const uint64_t bytes = plan_.weights.size();
+    shared_.weights_bytes = bytes;
     if (bytes == 0) return Ok();
     KILN_ASSIGN_OR_RETURN(shared_.weights, cuda::allocate(shared_.device, bytes, "the weights"));
     auto copied = copy(pointer_to(shared_.weights.get()), plan_.weights.data(), bytes);
@@ -116,7 +118,7 @@ Result<std::unique_ptr<const TargetEngine>> load_cuda_engine(const LoadedEngine&
   }
   KILN_RETURN_IF_ERROR(check_device(engine.plan.origin, (*device)->properties()));
   auto cuda = std::make_unique<CudaEngine>(engine, *std::move(device));
-  KILN_RETURN_IF_ERROR(cuda->load(resources));
+  KILN_RETURN_IF_ERROR(cuda->load(resources, options.programmatic_launch));
   return std::unique_ptr<const TargetEngine>(std::move(cuda));
 }
 

@@ -8,6 +8,7 @@ namespace kiln::cuda {
 namespace {
 
 constexpr uint64_t kAlignment = 256;
+constexpr uint64_t kApart = 256;  // a write beside a tensor meets no other
 
 uint64_t round_up(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
 
@@ -39,11 +40,11 @@ Result<> copy_pieces(CUdeviceptr from, CUdeviceptr to, const Pieces& pieces, con
 
 IoLayout lay_out_io(const plan::ShapePoint& point) {
   IoLayout layout;
-  layout.end = round_up(point.arena_bytes);
+  layout.end = round_up(point.arena_bytes) + kApart;
   const auto place = [&](const std::vector<TensorType>& types, std::vector<uint64_t>& offsets) {
     for (const TensorType& type : types) {
       offsets.push_back(layout.end);
-      layout.end = round_up(layout.end + static_cast<uint64_t>(type.bytes()));
+      layout.end = round_up(layout.end + static_cast<uint64_t>(type.bytes())) + kApart;
     }
   };
   place(point.inputs, layout.inputs);

@@ -15,7 +15,7 @@ struct IoLayout {
   uint64_t end = 0;                       // bytes of arena, inputs and outputs
 };
 
-// Behind the arena, on 256 bytes each. REQUIRES: a checked plan.
+// Behind the arena, on 256 bytes each and at least as far apart. REQUIRES: a checked plan.
 IoLayout lay_out_io(const plan::ShapePoint& point);
 
 // Puts the copy of one input tensor into the stream; where `rows` is less than `batch` the last row

@@ -18,6 +18,7 @@ struct DeviceResources {
   ModuleSet& modules;  // by the plan's blob numbers
   CublasLtHandle& cublaslt;
   CudnnHandle& cudnn;
+  bool programmatic_launch = true;  // LoadOptions::programmatic_launch
 };
 
 }  // namespace kiln::cuda

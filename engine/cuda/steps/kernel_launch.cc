@@ -34,7 +34,8 @@ size_t parameters_of(const plan::KernelLaunch& launch) {
 
 Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,
                                           const DeviceResources& resources) {
-  PreparedKernelLaunch prepared{&step, resources.device, nullptr};
+  PreparedKernelLaunch prepared{&step, resources.device, nullptr,
+                                step.programmatic && resources.programmatic_launch};
   KILN_ASSIGN_OR_RETURN(
       prepared.function,
       resources.modules.function(resources.plan, step.module, step.entry, step.shared_bytes));
@@ -70,7 +71,7 @@ Result<> enqueue_step(const PreparedKernelLaunch& step, const Spaces& spaces, CU
   config.sharedMemBytes = launch.shared_bytes;
   config.hStream = stream;
   config.attrs = &attribute;
-  config.numAttrs = launch.programmatic ? 1 : 0;
+  config.numAttrs = step.programmatic ? 1 : 0;
   return step.device->check(
       step.device->driver().launch_kernel_ex(&config, step.function, parameters.data(), nullptr),
       "launch of '" + launch.entry + "'");

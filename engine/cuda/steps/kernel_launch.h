@@ -11,6 +11,7 @@ struct PreparedKernelLaunch {
   const plan::KernelLaunch* step = nullptr;
   std::shared_ptr<const Device> device;
   CUfunction function = nullptr;
+  bool programmatic = false;
 };
 
 Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,

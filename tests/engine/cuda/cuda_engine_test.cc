@@ -82,6 +82,76 @@ TEST_F(CudaEngine, RunsHostStepsBetweenGraphs) {
   EXPECT_NE(refused.error().message.find("link kiln_host"), std::string::npos);
 }
 
+// y = 2 x + bias in two launches, the second of `threads`.
+plan::Plan launches_plan(uint32_t threads) {
+  plan::Plan plan = testing::scale_plan({testing::point_of("p", 0, {DType::kF32, {4}})}, -1);
+  plan.origin.target = plan::Target::kCuda;
+  plan.origin.compute_capability = 90;
+  testing::PlanParts parts(plan);
+  const plan::BufferRef bias = parts.constant<float>("bias", {1, 2, 3, 4});
+  plan.blobs.push_back(testing::fake_cubin());
+  const TensorType type{DType::kF32, {4}};
+  plan::KernelLaunch twice, add;
+  twice.module = add.module = static_cast<uint32_t>(plan.blobs.size() - 1);
+  twice.entry = "twice";
+  twice.block = {4, 1, 1};
+  twice.inputs = {{testing::input(0, 16), type}};
+  twice.outputs = add.inputs = {{testing::arena(256, 16), type}};
+  add.entry = "add_row";
+  add.block = {threads, 1, 1};
+  add.inputs.push_back({bias, type});
+  add.outputs = {{testing::output(0, 16), type}};
+  plan.points[0].arena_bytes = 512;
+  plan.points[0].steps = {{0, twice}, {0, add}};
+  return plan;
+}
+
+TEST_F(CudaEngine, TellsOfWritesBesideBuffers) {
+  std::vector<float> x = {1, 2, 3, 4}, y(4);
+  const TensorType type{DType::kF32, {4}};
+  const Tensor in{"x", type, x.data()}, out{"y", type, y.data()};
+  for (const uint32_t threads : {4u, 5u}) {
+    const auto engine = load_plan(launches_plan(threads), options());
+    ASSERT_TRUE(engine.ok()) << engine.error().message;
+    auto context = engine->create_context();
+    ASSERT_TRUE(context.ok());
+    const auto ran = context->run_checked(std::span(&in, 1), std::span(&out, 1));
+    EXPECT_EQ(y, (std::vector<float>{3, 6, 9, 12}));
+    EXPECT_EQ(ran.ok(), threads == 4);
+    if (ran.ok()) continue;
+    EXPECT_EQ(ran.error().code, ErrorCode::kVerification);
+    EXPECT_EQ(ran.error().message, "wrote 0 bytes behind output 0");
+  }
+}
+
+TEST_F(CudaEngine, TimesOneGraphOfRunsOnWeightsOfTheirOwn) {
+  const auto engine = load_plan(launches_plan(4), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  auto context = engine->create_context();
+  ASSERT_TRUE(context.ok());
+  const uint64_t before = driver.live_bytes();
+  driver.reset();
+  const auto us = context->time_with_cold_weights(0, 5, 2);
+  ASSERT_TRUE(us.ok()) << us.error().message;
+  EXPECT_DOUBLE_EQ(*us, 2000);  // each of the two kernels takes the fake 1 ms
+  EXPECT_EQ(driver.launches(), 2);
+  EXPECT_EQ(driver.live_bytes() - before, 5u * 256);
+  ASSERT_TRUE(context->time_with_cold_weights(0, 5, 1).ok());
+  EXPECT_EQ(driver.live_bytes() - before, 5u * 256);
+  EXPECT_FALSE(context->time_with_cold_weights(1, 5, 1).ok());
+  EXPECT_FALSE(context->time_with_cold_weights(0, 0, 1).ok());
+}
+
+TEST_F(CudaEngine, DoesNotTimeHostStepsInAGraph) {
+  const auto engine = load_plan(launch_plan({2}), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  auto context = engine->create_context();
+  ASSERT_TRUE(context.ok());
+  const auto us = context->time_with_cold_weights(0, 4, 1);
+  ASSERT_FALSE(us.ok());
+  EXPECT_EQ(us.error().code, ErrorCode::kUnsupported);
+}
+
 TEST_F(CudaEngine, SaysWhichDeviceAndVersionItNeeds) {
   plan::Plan plan = launch_plan({1});
   plan.origin.device = "NVIDIA A100";
