@@ -30,14 +30,18 @@ ValueId strip_cast(const Graph& graph, ValueId value) {
   return is_float(graph.type(source).dtype) ? source : value;
 }
 
-// y of where(is_nan(y), 0, y); `value` itself without a guard.
+// y of where(is_nan(y), 0, y) or where(!is_nan(y), y, 0); `value` itself without a guard.
 ValueId strip_guard(const Graph& graph, ValueId value) {
   if (!made_by(graph, value, ScalarFn::kWhere)) return value;
-  const ValueId condition = operand(graph, value, 0), y = operand(graph, value, 2);
+  ValueId condition = operand(graph, value, 0);
+  if (!ir::used_once(graph, condition)) return value;
+  const bool keeps = made_by(graph, condition, ScalarFn::kNot);
+  if (keeps) condition = operand(graph, condition, 0);
+  const ValueId y = operand(graph, value, keeps ? 1 : 2);
   if (!made_by(graph, condition, ScalarFn::kIsNan) || operand(graph, condition, 0) != y) {
     return value;
   }
-  const auto zero = clean::splat_of(graph, operand(graph, value, 1));
+  const auto zero = clean::splat_of(graph, operand(graph, value, keeps ? 2 : 1));
   const bool between_only = used_times(graph, y, 2) && ir::used_once(graph, condition);
   return zero && *zero == 0 && between_only ? y : value;
 }
@@ -46,10 +50,16 @@ ValueId strip_guard(const Graph& graph, ValueId value) {
 
 std::optional<SoftmaxPattern> match_softmax(const Graph& graph, ValueId result) {
   SoftmaxPattern pattern;
-  ValueId at = strip_guard(graph, result);
-  pattern.nan_becomes_zero = at != result;
-  at = strip_cast(graph, at);
-  if (at != result && !pattern.nan_becomes_zero && !ir::used_once(graph, at)) return std::nullopt;
+  ValueId at = result;
+  while (true) {  // casts and guards in any order
+    const ValueId unguarded = strip_guard(graph, at);
+    const bool guarded = unguarded != at;
+    pattern.nan_becomes_zero |= guarded;
+    const ValueId below = guarded ? unguarded : strip_cast(graph, at);
+    if (below == at) break;
+    if (!guarded && !ir::used_once(graph, below)) return std::nullopt;
+    at = below;
+  }
   if (!made_by(graph, at, ScalarFn::kDiv)) return std::nullopt;
   const ValueId powers = operand(graph, at, 0);
   if (!reduces_last_axis(graph, operand(graph, at, 1), ReduceFn::kSum, powers)) return std::nullopt;

@@ -8,10 +8,10 @@ namespace kiln::fuse {
 
 struct SoftmaxPattern {
   ir::ValueId input;              // the scores, before any cast to a wider float
-  bool nan_becomes_zero = false;  // guarded: where(is_nan(y), 0, y)
+  bool nan_becomes_zero = false;  // guarded: where(is_nan(y), 0, y) or its inverse
 };
 
-// exp(x - max(x)) / sum(exp(x - max(x))), with casts around it and the guard after it or not.
+// exp(x - max(x)) / sum(exp(x - max(x))), with casts and guards around it or not.
 // Nothing but these nodes may read what lies between.
 std::optional<SoftmaxPattern> match_softmax(const ir::Graph& graph, ir::ValueId result);
 

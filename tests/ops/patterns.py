@@ -155,6 +155,37 @@ def projections():
         yield model(f"pattern_matmul_{name}", data, "float[2, 5, 16] y", statements(body))
 
 
+def guarded_attention():
+    """Rows that are masked fully, whose NaN after the softmax a guard turns into zeros."""
+    guards = {
+        "where_nan": "n = IsNaN(p) g = Where(n, zero, p)",
+        "where_number": "n = IsNaN(p) k = Not(n) g = Where(k, p, zero)",
+        "in_casts": (
+            "w = Cast<to = 11>(p) z = Cast<to = 11>(zero) n = IsNaN(w) h = Where(n, z, w) "
+            "g = Cast<to = 1>(h)"
+        ),
+    }
+    masks = {
+        "additive": "m = Add(s, mask)",
+        "where": "low = Log(zero) m = Where(mask, s, low)",
+        "added_where": "low = Log(zero) a = Where(mask, zero, low) m = Add(s, a)",
+    }
+    keep = values("guarded", (B, 1, S, S)) > -0.3
+    keep[0, 0, 2] = False
+    keep[1, 0, 0] = False
+    for (guard, after), (mask, before) in itertools.product(guards.items(), masks.items()):
+        name = f"pattern_guarded_attention_{guard}_{mask}"
+        shapes = {"q": (B, H, S, D), "kt": (B, H, D, S), "v": (B, H, S, D)}
+        inputs = {key: values(name + key, shape) for key, shape in shapes.items()}
+        additive = np.where(keep, 0, -np.inf).astype(np.float32)
+        inputs["mask"] = additive if mask == "additive" else keep
+        body = (
+            f"zero = {number(0.0)} s = MatMul(q, kt) {before} p = Softmax<axis = -1>(m) {after} "
+            "y = MatMul(g, v)"
+        )
+        yield model(name, inputs, f"float[{B}, {H}, {S}, {D}] y", statements(body))
+
+
 def cases():
-    for family in (attention, activations, norms, convolutions, projections):
+    for family in (attention, guarded_attention, activations, norms, convolutions, projections):
         yield from family()
