@@ -4,6 +4,8 @@
 #include <cstring>
 #include <numeric>
 
+#include "builder/import/onnx/limits.h"
+
 namespace kiln::onnx_import {
 namespace {
 
@@ -11,8 +13,6 @@ namespace {
 // the clean pass, so that the imported graph stays what the model says.
 constexpr int64_t kFoldInputElements = 1 << 16;
 constexpr int64_t kFoldOutputElements = 1 << 12;
-// No value that fits a machine is larger; a damaged or hostile model's may be.
-constexpr int64_t kMaxElements = int64_t{1} << 36;
 
 template <class T>
 SharedBytes bytes_of(const std::vector<T>& values) {
@@ -89,7 +89,14 @@ std::vector<ValueId> Emitter::emit_typed(ir::Op op, std::vector<ValueId> inputs,
 bool Emitter::check_sizes(std::span<const TensorType> types) {
   for (const TensorType& type : types) {
     const auto elements = checked_element_count(type.shape);
-    if (elements && *elements <= kMaxElements) continue;
+    const bool too_deep = type.rank() > kMaxRank;
+    if (elements && *elements <= kMaxElements && !too_deep) continue;
+    if (too_deep) {
+      remember("the result has rank " + std::to_string(type.rank()) + ", expected at most " +
+                   std::to_string(kMaxRank),
+               ErrorCode::kUnsupported);
+      return false;
+    }
     remember("the result " + to_string(type) + " has more than 2^36 elements",
              ErrorCode::kUnsupported);
     return false;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "builder/import/onnx/limits.h"
+
 namespace kiln::onnx_import {
 namespace {
 
@@ -80,6 +82,11 @@ Result<> Importer::bind_inputs(Scope& scope) {
                                                     "'; give it with --shapes"};
     }
     const TensorType type{*input.dtype, shape->second};
+    if (type.rank() > kMaxRank) {
+      return Error{ErrorCode::kUnsupported, "input '" + input.name + "' has rank " +
+                                                std::to_string(type.rank()) +
+                                                ", expected at most " + std::to_string(kMaxRank)};
+    }
     const ValueId value = graph_.add_input(input.name, type);
     scope.names[input.name] = Binding::tensor(value);
     const auto fixed = point_.fixed_values.find(input.name);
