@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "builder/batch/row_independence.h"
+#include "builder/driver/check_memory.h"
 #include "builder/import/onnx/import.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
@@ -97,6 +98,7 @@ Result<BuildState::Point> BuildState::make_point(const ShapePoint& shape, double
   Point point;
   point.shape = shape;
   KILN_ASSIGN_OR_RETURN(point.regions, import(shape));
+  KILN_RETURN_IF_ERROR(check_memory(point.regions, shape.name, available_memory_bytes()));
   has_narrow_floats_ = has_narrow_floats_ || has_narrow_floats(point.regions);
   meter_.begin("passes " + shape.name, from, from);
   point.passes.options = {.precision = options_.precision,

@@ -4,6 +4,7 @@
 #include <cstdio>
 
 #include "builder/driver/build_state.h"
+#include "builder/driver/check_memory.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
 #include "builder/precision/choose_precision.h"
@@ -72,6 +73,7 @@ Result<> BuildState::measure_precision(const ShapePoint& point, double from, dou
   meter_.begin("precision " + point.name, from, to);
   const ShapePoint single = batch_padding_ && point.batch > 1 ? single_row(point) : point;
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(single));
+  KILN_RETURN_IF_ERROR(check_memory(graph, point.name, available_memory_bytes()));
   PassContext passes;
   passes.options.disabled = options_.disabled_passes;
   passes.options.stop_after = options_.stop_after;
