@@ -33,6 +33,42 @@ uint64_t node_flops(const ir::Graph& body, const ir::Node& node) {
   return 0;
 }
 
+struct Effort {
+  uint64_t flops = 0, steps = 0;
+};
+
+uint64_t saturating_product(uint64_t a, uint64_t b) {
+  uint64_t product = 0;
+  return __builtin_mul_overflow(a, b, &product) ? UINT64_MAX : product;
+}
+
+uint64_t saturating_sum(uint64_t a, uint64_t b) { return a > UINT64_MAX - b ? UINT64_MAX : a + b; }
+
+Effort effort_of(const ir::Graph& graph);
+
+Effort effort_of(const ir::Graph& graph, const ir::Node& node) {
+  if (const auto* region = std::get_if<ir::Region>(&node.op)) return effort_of(*region->body);
+  if (const auto* loop = std::get_if<ir::Loop>(&node.op)) {
+    const auto rounds = static_cast<uint64_t>(std::max<int64_t>(loop->trip_count, 1));
+    const Effort once = effort_of(*loop->body);
+    return {saturating_product(rounds, once.flops), saturating_product(rounds, once.steps)};
+  }
+  if (const auto* branch = std::get_if<ir::If>(&node.op)) {
+    const Effort one = effort_of(*branch->then_body), other = effort_of(*branch->else_body);
+    return {std::max(one.flops, other.flops), std::max(one.steps, other.steps)};
+  }
+  return {node_flops(graph, node), 1};
+}
+
+Effort effort_of(const ir::Graph& graph) {
+  Effort sum;
+  for (ir::NodeId id : graph.topological_order()) {
+    const Effort one = effort_of(graph, graph.node(id));
+    sum = {saturating_sum(sum.flops, one.flops), saturating_sum(sum.steps, one.steps)};
+  }
+  return sum;
+}
+
 // Bytes of an input that the body can read: of what is only gathered from or sliced, as much as
 // comes out.
 uint64_t bytes_read(const ir::Graph& body, ir::ValueId input) {
@@ -58,7 +94,9 @@ RegionWork region_work(const ir::Graph& body) {
   for (ir::ValueId id : body.outputs()) {
     work.bytes_written += static_cast<uint64_t>(body.type(id).bytes());
   }
-  for (ir::NodeId id : body.topological_order()) work.flops += node_flops(body, body.node(id));
+  const Effort effort = effort_of(body);
+  work.flops = effort.flops;
+  work.steps = effort.steps;
   return work;
 }
 

@@ -11,7 +11,7 @@ namespace kiln {
 namespace {
 
 // Work of a large region, Trial::kIfSmall.
-constexpr uint64_t kLargeFlops = 20'000'000;
+constexpr uint64_t kLargeFlops = 20'000'000, kManySteps = 100'000;
 constexpr double kNoise = 0.02;  // of the fastest candidate's time
 
 struct Entry {
@@ -76,7 +76,8 @@ class Selector {
     const bool right = best_us_ < std::numeric_limits<double>::infinity();
     if (!right || trial == Trial::kAlways) return "";
     if (trial == Trial::kNever) return "not tried: a better candidate is right";
-    const bool large = region_work(*query_.region.body).flops > kLargeFlops;
+    const RegionWork work = region_work(*query_.region.body);
+    const bool large = work.flops > kLargeFlops || work.steps > kManySteps;
     return large ? "not timed: the region is large and a better candidate is right" : "";
   }
 

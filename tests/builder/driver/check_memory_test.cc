@@ -51,9 +51,7 @@ TEST(CheckMemory, RefusesMoreThanThereIs) {
             "build for fewer rows or smaller shapes");
 }
 
-TEST(CheckMemory, ThisMachineHasSome) {
-  EXPECT_GT(available_memory_bytes(), 1'000'000u);
-}
+TEST(CheckMemory, ThisMachineHasSome) { EXPECT_GT(available_memory_bytes(), 1'000'000u); }
 
 }  // namespace
 }  // namespace kiln
