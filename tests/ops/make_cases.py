@@ -18,12 +18,13 @@ import onnxruntime
 from onnx import helper, numpy_helper
 
 import contractions
+import control_flow
 import movement
 import patterns
 import pointwise
 import reductions
 
-FAMILIES = (pointwise, reductions, contractions, movement, patterns)
+FAMILIES = (pointwise, reductions, contractions, movement, patterns, control_flow)
 TOLERANCES = {"float16": (4e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-7, 1e-9)}
 
 
