@@ -127,12 +127,12 @@ class ExecutionContext {
   std::unique_ptr<State> state_;
 };
 
-// Immutable and cheap to copy; every method may be called from many threads at once.
+// Immutable, cheap to copy, thread-safe. Moved from, it has no info() and its other calls fail.
 class Engine {
  public:
   // kIo: cannot be read. kCorruptData: not an engine, or damaged. kVersionMismatch: made for
   // another version, device or plugin, with both values. kUnsupported: needs host kernels or a
-  // plugin that the options do not give.
+  // plugin that the options do not give. The file stays mapped: replace it by a rename alone.
   static Result<Engine> load(const std::filesystem::path& path, const LoadOptions& options = {});
   // The same from a file's bytes in memory, which the engine keeps; they are aligned to 8 bytes.
   static Result<Engine> load_bytes(SharedBytes file, const LoadOptions& options = {});

@@ -7,6 +7,19 @@ ContextPool::ContextPool(std::vector<std::unique_ptr<Context>> contexts)
   for (const auto& context : contexts_) free_.push_back(context.get());
 }
 
+// Gives a context back however the run ends. `free_` has room for all.
+struct ContextPool::Lent {
+  ContextPool& pool;
+  Context& context;
+  ~Lent() {
+    {
+      const std::lock_guard lock(pool.mutex_);
+      pool.free_.push_back(&context);
+    }
+    pool.freed_.notify_one();
+  }
+};
+
 Result<> ContextPool::run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                           std::span<const Tensor> outputs) {
   if (contexts_.empty()) {
@@ -20,13 +33,8 @@ Result<> ContextPool::run(const LoadedEngine& engine, std::span<const Tensor> in
     context = free_.back();  // the last one used: its memory is the warmest
     free_.pop_back();
   }
-  auto ran = context->run(engine, inputs, outputs, {});
-  {
-    const std::lock_guard lock(mutex_);
-    free_.push_back(context);
-  }
-  freed_.notify_one();
-  return ran;
+  const Lent lent{*this, *context};
+  return context->run(engine, inputs, outputs, {});
 }
 
 }  // namespace kiln

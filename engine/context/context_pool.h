@@ -19,6 +19,8 @@ class ContextPool {
                std::span<const Tensor> outputs);
 
  private:
+  struct Lent;
+
   std::vector<std::unique_ptr<Context>> contexts_;
   std::mutex mutex_;
   std::condition_variable freed_;

@@ -43,6 +43,11 @@ Result<std::vector<const Tensor*>> match_tensors(std::span<const Tensor> given,
       return invalid(std::string(kind) + " '" + wanted[at].name +
                      "' is given twice; give all names or none");
     }
+    if (static_cast<uint8_t>(given[i].type.dtype) >= kDTypeCount) {
+      return invalid(std::string(kind) + " '" + wanted[at].name + "' has the dtype number " +
+                     std::to_string(static_cast<int>(given[i].type.dtype)) +
+                     ", which is none of DType's");
+    }
     matched[at] = &given[i];
   }
   return matched;

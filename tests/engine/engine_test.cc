@@ -163,6 +163,12 @@ TEST(Engine, ChecksTheCallersMemory) {
   bad = in;
   bad.memory = MemoryKind::kDevice;
   EXPECT_EQ(call(bad, out), "input 'x' is in device memory, the engine runs on the host");
+  bad = in;
+  bad.type.dtype = static_cast<DType>(200);
+  EXPECT_EQ(call(bad, out), "input 'x' has the dtype number 200, which is none of DType's");
+  bad = out;
+  bad.type.dtype = static_cast<DType>(kDTypeCount);
+  EXPECT_EQ(call(in, bad), "output 'y' has the dtype number 19, which is none of DType's");
   bad = out;
   bad.type.shape = {2, 4};
   EXPECT_EQ(call(in, bad), "output 'y' is f32[2x4], expected f32[1x4]");
@@ -315,6 +321,51 @@ TEST(Engine, HugeContextIsAnError) {
   const auto engine = load_plan(plan);
   ASSERT_FALSE(engine);
   EXPECT_EQ(engine.error().code, ErrorCode::kOutOfMemory);
+}
+
+// An exception stays inside, and the context goes back: with one context, a lost one would leave
+// the next call waiting.
+TEST(Engine, LetsNoExceptionOut) {
+  plan::Plan plan = affine_plan({1});
+  auto& step = std::get<plan::HostOperation>(plan.points[0].steps[2].action);
+  step.operation = testing::PlanParts(plan).operation(Operation{"throw", {}});
+  step.outputs[0].buffer = testing::arena(64, 16);
+  const auto engine = load_plan(plan);
+  ASSERT_TRUE(engine) << message_of(engine);
+  std::vector<float> x = ramp(1, 1), y(4);
+  for (int call = 0; call < 2; ++call) {
+    const auto done = infer_same_shape(*engine, {1, 4}, x, y);
+    ASSERT_FALSE(done);
+    EXPECT_EQ(done.error().code, ErrorCode::kOutOfMemory);
+  }
+}
+
+TEST(Engine, MovedFromGivesErrors) {
+  const auto engine = load_plan(affine_plan({1}));
+  ASSERT_TRUE(engine);
+  Engine from = *engine;
+  const Engine to = std::move(from);
+  std::vector<float> x = ramp(1, 1), y(4);
+  EXPECT_TRUE(infer_same_shape(to, {1, 4}, x, y));
+  // NOLINTBEGIN(bugprone-use-after-move): that is the test
+  EXPECT_EQ(message_of(infer_same_shape(from, {1, 4}, x, y)), "the engine was moved from");
+  EXPECT_FALSE(from.create_context());
+  EXPECT_FALSE(from.output_types({}));
+  EXPECT_FALSE(from.shape_point({}));
+  EXPECT_FALSE(from.allocate(MemoryKind::kHost, 1));
+  EXPECT_FALSE(from.copy(nullptr, nullptr, 0));
+  // NOLINTEND(bugprone-use-after-move)
+}
+
+TEST(Engine, CopyNeedsMemory) {
+  const auto engine = load_plan(affine_plan({1}));
+  ASSERT_TRUE(engine);
+  float value = 0;
+  EXPECT_EQ(message_of(engine->copy(nullptr, &value, 4)),
+            "copy of 4 bytes: no memory is given to copy to");
+  EXPECT_EQ(message_of(engine->copy(&value, nullptr, 4)),
+            "copy of 4 bytes: no memory is given to copy from");
+  EXPECT_TRUE(engine->copy(nullptr, nullptr, 0));
 }
 
 TEST(Engine, OnTheHostLendsHostMemoryAlone) {

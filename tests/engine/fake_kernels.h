@@ -1,8 +1,10 @@
 // Host kernels for tests of the runtime: a table of their own, so that nothing of kiln_host is
 // needed. They check their types as real kernels do.
 #pragma once
+#include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <new>
 #include <thread>
 
 #include "engine/host_kernels.h"
@@ -28,6 +30,7 @@ class FakeKernel : public HostKernel {
                void* workspace) const override {
     if (--kernel_budget < 0) return Error{ErrorCode::kInternal, "the test's budget is spent"};
     if (name_ == "fail") return Error{ErrorCode::kInvalidArgument, "index is 7, expected 0 to 3"};
+    if (name_ == "throw") throw std::bad_alloc();
     if (name_ == "slow") wait();
     if (name_ == "needs_workspace") static_cast<char*>(workspace)[99] = 1;
     const auto* x = static_cast<const float*>(inputs[0]);
@@ -55,15 +58,16 @@ class FakeKernel : public HostKernel {
   std::vector<int64_t> counts_;
 };
 
-// "scale" {factor}: x -> factor x, in place. "add_row": x, row -> x + row. "slow", "fail" and
-// "needs_workspace": x -> x.
+// "scale" {factor}: x -> factor x, in place. "add_row": x, row -> x + row. "slow", "fail",
+// "throw" and "needs_workspace": x -> x.
 inline Result<std::unique_ptr<HostKernel>> prepare_fake(const Operation& operation,
                                                         std::span<const HostInput> inputs,
                                                         std::span<const TensorType> outputs) {
   const auto refuse = [](const char* why) { return Error{ErrorCode::kInvalidArgument, why}; };
   const bool adds = operation.name == "add_row";
-  if (!adds && operation.name != "scale" && operation.name != "slow" && operation.name != "fail" &&
-      operation.name != "needs_workspace") {
+  constexpr std::string_view kNames[] = {"add_row", "scale", "slow",
+                                         "fail",    "throw", "needs_workspace"};
+  if (std::ranges::find(kNames, operation.name) == std::end(kNames)) {
     return Error{ErrorCode::kUnsupported, "no kernel has that name"};
   }
   if (inputs.size() != (adds ? 2u : 1u) || outputs.size() != 1) return refuse("wrong count");
