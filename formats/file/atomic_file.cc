@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
 #include <cstring>
 #include <string>
 
@@ -34,16 +33,18 @@ std::filesystem::path behind_links(const std::filesystem::path& path) {
   return error ? path : real;
 }
 
-// A new file in the folder of the final one; removed unless it was renamed.
+// A new file in the folder of the final one, with the permissions of any new file; removed unless
+// it was renamed.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::filesystem::path& final_path)
-      : descriptor_(
-            open(folder_of(final_path).c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, S_IRUSR)) {
+      : folder_(folder_of(final_path)),
+        descriptor_(open(folder_.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, kMode)) {
     if (descriptor_ >= 0) return;
-    name_ = final_path.string() + ".XXXXXX";
-    descriptor_ = mkostemp(name_.data(), O_CLOEXEC);
-    if (descriptor_ < 0) name_.clear();
+    take_name([&](const char* name) {
+      descriptor_ = open(name, O_CREAT | O_EXCL | O_WRONLY | O_CLOEXEC, kMode);
+      return descriptor_ >= 0;
+    });
   }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
@@ -65,12 +66,15 @@ class TemporaryFile {
     return true;
   }
 
-  // Syncs and renames; the file gets the permissions that a newly created one would have.
+  // Syncs and renames.
   bool move_to(const std::filesystem::path& path) {
-    const mode_t mask = umask(0);
-    umask(mask);
-    if (fchmod(descriptor_, 0666 & ~mask) != 0 || fsync(descriptor_) != 0) return false;
-    if (name_.empty() && !take_name(path)) return false;
+    if (fsync(descriptor_) != 0) return false;
+    // A link cannot replace a file, so a file without a name gets one beside its final place.
+    const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
+    const auto link = [&](const char* name) {
+      return linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name, AT_SYMLINK_FOLLOW) == 0;
+    };
+    if (name_.empty() && !take_name(link)) return false;
     const int closed = close(descriptor_);
     descriptor_ = -1;
     if (closed != 0 || rename(name_.c_str(), path.c_str()) != 0) return false;
@@ -79,13 +83,16 @@ class TemporaryFile {
   }
 
  private:
-  // Links the unnamed file beside its final place, since a link cannot replace a file.
-  bool take_name(const std::filesystem::path& path) {
-    const std::string self = "/proc/self/fd/" + std::to_string(descriptor_);
-    const std::string prefix = path.string() + "." + std::to_string(getpid()) + ".";
+  static constexpr mode_t kMode = 0666;  // less the process's mask
+
+  // The first free name that `make` can create. It does not hold the final one, which may be as
+  // long as a name can be.
+  template <class Make>
+  bool take_name(Make make) {
+    const std::string prefix = folder_ / (".kiln." + std::to_string(getpid()) + ".");
     for (int attempt = 0; attempt < 1000; ++attempt) {
       const std::string name = prefix + std::to_string(attempt);
-      if (linkat(AT_FDCWD, self.c_str(), AT_FDCWD, name.c_str(), AT_SYMLINK_FOLLOW) == 0) {
+      if (make(name.c_str())) {
         name_ = name;
         return true;
       }
@@ -94,6 +101,7 @@ class TemporaryFile {
     return false;
   }
 
+  std::filesystem::path folder_;
   std::string name_;  // empty: it has none
   int descriptor_;
 };

@@ -31,6 +31,18 @@ TEST(AtomicFile, HasTheUsersPermissions) {
   EXPECT_EQ(status.st_mode & 0777u, 0666u & ~mask);
 }
 
+TEST(AtomicFile, TakesTheLongestName) {
+  const testing::ScratchFolder folder;
+  const std::array pieces = {bytes_of("text")};
+  const std::string name(255, 'n');
+  for (int time = 0; time < 2; ++time) {
+    const auto wrote = write_file_atomically(folder / name, pieces);
+    ASSERT_TRUE(wrote) << wrote.error().message;
+  }
+  EXPECT_EQ(testing::read_text(folder / name), "text");
+  EXPECT_EQ(folder.entries(), 1u);
+}
+
 TEST(AtomicFile, LeavesAFolderInItsWayAlone) {
   const testing::ScratchFolder folder;
   std::filesystem::create_directories(folder / "f" / "inner");
