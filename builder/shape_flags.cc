@@ -1,5 +1,6 @@
 #include "builder/shape_flags.h"
 
+#include <algorithm>
 #include <charconv>
 
 namespace kiln {
@@ -47,6 +48,9 @@ Result<NamedShapeSet> parse_shapes(std::string_view text) {
   if (equals != std::string_view::npos && (colon == std::string_view::npos || equals < colon)) {
     result.name = text.substr(0, equals);
     text.remove_prefix(equals + 1);
+    if (std::ranges::any_of(result.name, [](unsigned char c) { return c <= ' ' || c == 0x7f; })) {
+      return bad("--shapes", result.name, "a set's name without blanks and control characters");
+    }
   }
   for (std::string_view piece : split(text, ',')) {
     const size_t at = piece.rfind(':');

@@ -2,12 +2,14 @@
 
 #include <algorithm>
 
+#include "builder/batch/batch_in_values.h"
 #include "builder/batch/row_independence.h"
 #include "builder/driver/check_memory.h"
 #include "builder/import/onnx/import.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
 #include "builder/tactics/engine_judge.h"
+#include "builder/verify/verify_engine.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/file/atomic_file.h"
 #include "formats/onnx/content_hash.h"
@@ -85,6 +87,20 @@ Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
   batch_padding_ = rows.independent;
   batch_padding_reason_ = std::move(rows.reason);
   output_axes_ = std::move(rows.output_axes);
+  return batch_padding_ ? check_batch_in_values(*graph, probe) : Ok();
+}
+
+Result<> BuildState::check_batch_in_values(const ir::Graph& graph, const ShapePoint& point) {
+  const auto single = import(single_row(point));
+  if (single.ok()) {
+    const auto reason = batch_in_values(graph, *single, output_axes_);
+    if (!reason) return Ok();
+    batch_padding_reason_ = *reason;
+  } else {
+    batch_padding_reason_ = "the model does not accept a single row";
+  }
+  batch_padding_ = false;
+  output_axes_.clear();
   return Ok();
 }
 

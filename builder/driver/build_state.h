@@ -58,6 +58,8 @@ class BuildState {
   };
 
   Result<ir::Graph> import(const ShapePoint& point);
+  // Rows may stay apart and the batch's size still be part of a result: then nothing is padded.
+  Result<> check_batch_in_values(const ir::Graph& graph, const ShapePoint& point);
   Result<Point> make_point(const ShapePoint& shape, double from, double to);
   Result<> schedule(Point& point);
   plan::Plan make_plan();

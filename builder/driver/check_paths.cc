@@ -33,6 +33,11 @@ Result<> check_paths(const std::filesystem::path& model, const BuildOptions& opt
     for (const NamedPath& other : read) KILN_RETURN_IF_ERROR(check(file, other));
   }
   if (options.check_only) return Ok();
+  std::error_code error;
+  if (!options.verify_data.empty() && !std::filesystem::exists(options.verify_data, error)) {
+    return Error{ErrorCode::kIo, "read '" + options.verify_data.string() + "': " +
+                                     (error ? error.message() : "no such file or directory")};
+  }
   if (!options.report.empty()) KILN_RETURN_IF_ERROR(check_can_write(options.report));
   if (!options.dry_run) KILN_RETURN_IF_ERROR(check_can_write(options.output));
   return Ok();

@@ -71,6 +71,10 @@ Result<std::vector<double>> reference_noise(const ir::Graph& graph,
 
 Result<> check_output(const HostTensor& got, const HostTensor& want, const EngineAccuracy& accuracy,
                       double noise, const std::string& label, report::Verification& check) {
+  if (got.type.shape != want.type.shape) {
+    return Error{ErrorCode::kInternal, label + " is " + to_string(got.type) + ", the reference's " +
+                                           to_string(want.type) + "; please report this"};
+  }
   KILN_ASSIGN_OR_RETURN(const HostTensor wanted, convert_tensor(want, got.type.dtype));
   const bool is_integer = !is_float(got.type.dtype);
   const Comparison result =
