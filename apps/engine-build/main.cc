@@ -2,8 +2,10 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 #include <exception>
+#include <optional>
 
 #include "apps/engine-build/progress_line.h"
+#include "apps/parse_flags.h"
 #include "apps/print_out.h"
 #include "builder/builder.h"
 #include "builder/fixed_values.h"
@@ -23,10 +25,11 @@ EXAMPLES
   engine-build --onnx m.onnx --check             what in the model is not supported
 
 EXIT CODES
-  0 done   1 failed: nothing was written, an older engine is as it was   2 bad command line)";
+  0 done   1 failed: no engine was written, an older one is as it was   2 bad command line)";
 
 struct Flags {
-  std::string model, target = "auto", batches;
+  std::string model, target = "auto";
+  std::optional<std::string> batches;
   std::vector<std::string> shapes, shape_values;
   bool fp32 = false, tf32 = false, fp16 = false, bf16 = false, no_verify = false;
   kiln::BuildOptions options;
@@ -68,10 +71,11 @@ void describe(CLI::App& app, Flags& flags) {
                "Do not compare the engine with the reference; it is stamped unverified");
   app.add_option("--plugin", o.plugins, "A plugin library");
   app.add_option("--disable-pass", o.disabled_passes, "Leave out this pass");
-  app.add_option("--stop-after", o.stop_after, "Stop after so many changes by passes; bisects");
+  app.add_option("--stop-after", o.stop_after, "Stop after so many changes by passes; bisects")
+      ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   app.add_flag("--explain", o.explain, "Show every candidate, refusal and near miss");
   app.add_flag("--check", o.check_only, "List every unsupported node and build nothing");
-  app.add_flag("--dry-run", o.dry_run, "Plan and print memory, write nothing");
+  app.add_flag("--dry-run", o.dry_run, "Plan and print memory, write no engine");
   app.add_flag("-q,--quiet", o.quiet, "Print errors only");
 }
 
@@ -84,8 +88,8 @@ kiln::Result<> complete(Flags& flags) {
   if (flags.tf32) o.precision = kiln::Precision::kTf32;
   if (flags.fp16) o.precision = kiln::Precision::kFp16;
   if (flags.bf16) o.precision = kiln::Precision::kBf16;
-  if (!flags.batches.empty()) {
-    KILN_ASSIGN_OR_RETURN(o.batches, kiln::parse_batches(flags.batches));
+  if (flags.batches) {
+    KILN_ASSIGN_OR_RETURN(o.batches, kiln::parse_batches(*flags.batches));
   }
   for (const std::string& text : flags.shapes) {
     KILN_ASSIGN_OR_RETURN(auto set, kiln::parse_shapes(text));
@@ -114,8 +118,7 @@ std::string check_text(const kiln::BuildResult& result) {
 }
 
 int report_failure(const kiln::Error& error) {
-  std::fprintf(stderr, "engine-build: error: %s (%s)\n", error.message.c_str(),
-               kiln::to_string(error.code));
+  kiln::print_error("engine-build", error);
   return error.code == kiln::ErrorCode::kInvalidArgument ? kUsage : kFailed;
 }
 
@@ -134,14 +137,10 @@ int print_result(const kiln::BuildResult& result, const kiln::BuildOptions& opti
 }  // namespace
 
 int main(int argc, char** argv) try {
-  CLI::App app{"Builds a model into a verified engine."};
+  CLI::App app{"Builds a model into a verified engine.", "engine-build"};
   Flags flags;
   describe(app, flags);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
+  if (const auto done = kiln::parse_flags(app, argc, argv, kUsage)) return *done;
   if (auto done = complete(flags); !done.ok()) return report_failure(done.error());
   ProgressLine line(flags.options.quiet);
   auto result = kiln::build(flags.model, flags.options,

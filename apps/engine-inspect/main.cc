@@ -50,8 +50,7 @@ std::string to_text(const plan::Plan& plan, const Options& options) {
 
 int run(const Options& options) {
   const auto complain = [](const Error& error) {
-    std::fprintf(stderr, "engine-inspect: error: %s (%s)\n", error.message.c_str(),
-                 to_string(error.code));
+    print_error("engine-inspect", error);
     return kFailed;
   };
   const auto plan = read_engine(options.engine);

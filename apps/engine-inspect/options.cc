@@ -2,6 +2,8 @@
 
 #include <CLI/CLI.hpp>
 
+#include "apps/parse_flags.h"
+#include "apps/print_out.h"
 #include "formats/version.h"
 
 namespace kiln::inspect {
@@ -37,10 +39,11 @@ std::variant<Options, int> parse_command_line(int argc, const char* const* argv)
   app.add_flag("--json", options.json, "Print JSON; the report is included as it is");
   app.set_version_flag("--version", kVersion);
   app.footer(kFooter);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
+  if (const auto done = parse_flags(app, argc, argv, kUsage)) return *done;
+  if (options.explain && !options.report && !options.steps) {
+    print_error("engine-inspect",
+                {ErrorCode::kInvalidArgument, "--explain needs --report or --steps"});
+    return kUsage;
   }
   return options;
 }

@@ -72,7 +72,8 @@ class Slots {
     return text.empty() ? "none" : text;
   }
 
-  Result<std::vector<NamedArray>> take() {
+  // Every input's array; `aside` has what files held besides.
+  Result<std::vector<NamedArray>> take(std::span<const std::string> aside) {
     std::string missing;
     std::vector<NamedArray> arrays;
     for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -84,10 +85,16 @@ class Slots {
     }
     if (missing.empty()) return arrays;
     return invalid("no array for input " + missing + "; the inputs are " + names() +
-                   " (at the first shape point)");
+                   " (at the first shape point)" + text_of(aside));
   }
 
  private:
+  static std::string text_of(std::span<const std::string> aside) {
+    std::string text;
+    for (const std::string& note : aside) text += "; " + note;
+    return text;
+  }
+
   const std::vector<TensorInfo>& inputs_;
   std::vector<std::optional<NamedArray>> arrays_;
 };
@@ -125,7 +132,7 @@ Result<std::vector<NamedArray>> read_inputs(const Options& options,
   for (const NamedFile& given : options.named_inputs) {
     KILN_RETURN_IF_ERROR(fill_by_name(given, slots));
   }
-  return slots.take();
+  return slots.take(notes);
 }
 
 Result<std::vector<NamedArray>> read_references(const std::filesystem::path& file,

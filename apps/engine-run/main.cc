@@ -11,8 +11,7 @@ int run(const kiln::run::Options& options) {
   using namespace kiln::run;
   const auto outcome = run_engine(options);
   if (!outcome.ok()) {
-    std::fprintf(stderr, "engine-run: error: %s (%s)\n", outcome.error().message.c_str(),
-                 kiln::to_string(outcome.error().code));
+    kiln::print_error("engine-run", outcome.error());
     return kFailed;
   }
   const std::string text = options.json    ? to_json(*outcome)
@@ -20,10 +19,11 @@ int run(const kiln::run::Options& options) {
                                            : to_text(*outcome);
   const bool printed = kiln::print_out("engine-run", text);
   if (!options.quiet) {
-    for (const auto& note : outcome->notes) std::fprintf(stderr, "note: %s\n", note.c_str());
+    for (const auto& note : outcome->notes)
+      std::fprintf(stderr, "note: %s\n", kiln::printable(note).c_str());
   }
   for (const auto& warning : outcome->warnings) {
-    std::fprintf(stderr, "warning: %s\n", warning.c_str());
+    std::fprintf(stderr, "warning: %s\n", kiln::printable(warning).c_str());
   }
   if (outcome->passed()) return printed ? kOk : kFailed;
   std::fputs("engine-run: error: the outputs differ from the reference\n", stderr);

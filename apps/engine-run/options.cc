@@ -3,6 +3,8 @@
 #include <CLI/CLI.hpp>
 #include <cstdio>
 
+#include "apps/parse_flags.h"
+#include "apps/print_out.h"
 #include "formats/file/atomic_file.h"
 #include "formats/version.h"
 
@@ -84,6 +86,7 @@ void describe_inputs(CLI::App& app, Options& o, Raw& raw) {
       ->group(kRandom);
   app.add_option("--seed", o.random.seed, "Equal seeds give equal inputs; default: 0")
       ->type_name("N")
+      ->check(between(0, 1e18))
       ->group(kRandom);
   repeatable(app.add_option("--range", raw.ranges,
                             "Uniform values for the input NAME, both ends included; without it "
@@ -217,13 +220,9 @@ std::variant<Options, int> parse_command_line(int argc, const char* const* argv)
   describe_inputs(app, options, raw);
   describe_results(app, options, raw);
   describe_benchmark(app, options, raw);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
+  if (const auto done = parse_flags(app, argc, argv, kUsage)) return *done;
   if (auto done = complete(app, raw, options); !done.ok()) {
-    std::fprintf(stderr, "engine-run: error: %s\n", done.error().message.c_str());
+    print_error("engine-run", done.error());
     return kUsage;
   }
   return options;

@@ -46,6 +46,26 @@ np.savez(folder + "shaped_y.npz", z=np.arange(12, dtype="f").reshape(3, 4))
 np.savez(folder + "shaped_x.npz", x=np.arange(12, dtype="f").reshape(2, 6), s=np.array([3, 4]))
 np.savez(folder + "shaped_2.npz", x=np.arange(12, dtype="f").reshape(2, 6), s=np.array([4, 3]))
 
+# z = x / n of n rows: the size of the batch is part of the result.
+x = h.make_tensor_value_info("x", TensorProto.FLOAT, ["n", 6])
+outputs = [h.make_tensor_value_info("z", TensorProto.FLOAT, ["n", 6]),
+           h.make_tensor_value_info("ones", TensorProto.FLOAT, ["n", 6]),
+           h.make_tensor_value_info("shape", TensorProto.INT64, [2])]
+nodes = [h.make_node("Shape", ["x"], ["shape"]),
+         h.make_node("ConstantOfShape", ["shape"], ["ones"],
+                     value=nh.from_array(np.ones(1, "f"))),
+         h.make_node("Shape", ["x"], ["size"], start=0, end=1),
+         h.make_node("Cast", ["size"], ["count"], to=TensorProto.FLOAT),
+         h.make_node("Div", ["x", "count"], ["z"], "mean")]
+graph = h.make_graph(nodes, "g", [x], outputs)
+model = h.make_model(graph, opset_imports=[h.make_opsetid("", 17)], ir_version=8)
+onnx.save(model, folder + "sized.onnx")
+session = onnxruntime.InferenceSession(folder + "sized.onnx")
+for rows in (1, 4):
+    answers = session.run(None, {"x": data[:rows]})
+    np.savez(folder + f"sized_x{rows}.npz", x=data[:rows])
+    np.savez(folder + f"sized_y{rows}.npz", **dict(zip(("z", "ones", "shape"), answers)))
+
 # "cancels" leaves differences of 1 in 400 to be seen, which 8 bits lose; "robust" is a plain product.
 x = h.make_tensor_value_info("x", TensorProto.FLOAT, ["batch", 6])
 outputs = [h.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 2]) for n in ("y", "z")]
@@ -171,6 +191,35 @@ TEST_F(ModelToAnswer, SaysThatTheHostHasNoTf32) {
   EXPECT_EQ(nlohmann::json::parse(seen.out)["origin"]["precision"], "tf32");
   const auto two = build({"--onnx", path("m.onnx"), "--tf32", "--fp16"});
   EXPECT_EQ(two.exit_code, 2) << two.err;
+}
+
+TEST_F(ModelToAnswer, BuildsAModelThatComputesWithTheSizeOfTheBatch) {
+  const auto built = build({"--onnx", path("sized.onnx"), "--batches", "1,4"});
+  ASSERT_EQ(built.exit_code, 0) << built.err;
+  for (const char* rows : {"1", "4"}) {
+    const auto ran = run_program(
+        "engine-run", {path("m.engine"), "--inputs", path(std::string("sized_x") + rows + ".npz"),
+                       "--reference", path(std::string("sized_y") + rows + ".npz")});
+    EXPECT_EQ(ran.exit_code, 0) << rows << " rows: " << ran.out << ran.err;
+  }
+  const auto padded = run_program("engine-run", {path("m.engine"), "--batch", "3"});
+  EXPECT_EQ(padded.exit_code, 1);
+  EXPECT_NE(padded.err.find("on the size of the batch"), std::string::npos) << padded.err;
+}
+
+TEST_F(ModelToAnswer, RefusesCommandLinesThatMeanNothing) {
+  const std::vector<std::string> wrong[] = {{"--batches", ""},
+                                            {"--batches", "1,,2"},
+                                            {"--stop-after", "-5"},
+                                            {"--seed", "1"},
+                                            {"--max-batch", "4", "--batches", "1"},
+                                            {"--fp16", "--bf16"}};
+  for (auto flags : wrong) {
+    flags.insert(flags.end(), {"--onnx", path("m.onnx")});
+    EXPECT_EQ(build(flags).exit_code, 2) << flags[0] << " " << flags[1];
+  }
+  const auto typed = build({"--onxn", path("m.onnx")});
+  EXPECT_NE(typed.err.find("did you mean --onnx?"), std::string::npos) << typed.err;
 }
 
 TEST_F(ModelToAnswer, RefusesVerifyDataThatFitsNothing) {

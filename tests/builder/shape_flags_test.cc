@@ -27,6 +27,8 @@ TEST(ShapeFlags, SaysWhichPieceIsWrong) {
   EXPECT_FALSE(parse_shapes("ids:").ok());
   EXPECT_FALSE(parse_shapes("ids:1,ids:2").ok());
   EXPECT_FALSE(parse_shapes("").ok());
+  EXPECT_FALSE(parse_shapes("a b=ids:1").ok());
+  EXPECT_FALSE(parse_shapes("a\x1b[31m=ids:1").ok());
 }
 
 TEST(ShapeFlags, ReadsBatches) {

@@ -113,6 +113,7 @@ TEST_F(EngineInspect, TellsWhatIsWrong) {
   expect_lines(point.err, {"no shape point 'b9', the points are 'b1', 'b4'"});
   EXPECT_EQ(run_program("engine-inspect", {}).exit_code, 2);
   EXPECT_EQ(inspect(small_plan(), {"--nonsense"}).exit_code, 2);
+  EXPECT_EQ(inspect(small_plan(), {"--explain"}).exit_code, 2);
   EXPECT_EQ(inspect(small_plan(), {"--help"}).exit_code, 0);
   const auto missing = run_program("engine-inspect", {folder_ / "none"});
   EXPECT_EQ(missing.exit_code, 1);

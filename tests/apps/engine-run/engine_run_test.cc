@@ -148,6 +148,8 @@ TEST_F(EngineRun, TellsWhatIsWrongWithInputs) {
   const auto missing = run({"--inputs", folder_ / "missing.npz"});
   EXPECT_EQ(missing.exit_code, 1);
   EXPECT_NE(missing.err.find("no array for input 'steps'"), std::string::npos) << missing.err;
+  EXPECT_NE(missing.err.find("array 'label' is no input of the engine"), std::string::npos)
+      << missing.err;
   write("type.npz", {array_of<double>("x", DType::kF64, {1, 2}, {1, 2}),
                      array_of<int32_t>("steps", DType::kI32, {2}, {7, 8})});
   const auto type = run({"--inputs", folder_ / "type.npz"});
@@ -168,7 +170,26 @@ TEST_F(EngineRun, ExitCodeOfBadCommandLines) {
   EXPECT_EQ(run({"--threads", "2"}).exit_code, 2);
   EXPECT_EQ(run({"--rtol", "1"}).exit_code, 2);
   EXPECT_EQ(run({"--inputs", folder_ / "x.npz", "--batch", "2"}).exit_code, 2);
+  EXPECT_EQ(run({"--seed", "-1"}).exit_code, 2);
   EXPECT_EQ(run({"--help"}).exit_code, 0);
+}
+
+TEST_F(EngineRun, NamesTheFlagThatIsMeant) {
+  EXPECT_NE(run({"--benchmrk"})
+                .err.find("found '--benchmrk', which is no option; did you mean "
+                          "--benchmark?"),
+            std::string::npos);
+  EXPECT_NE(run({"--bench"}).err.find("did you mean --benchmark?"), std::string::npos);
+  EXPECT_EQ(run({"--zzz"}).err.find("did you mean"), std::string::npos);
+  // The engine is missing too, but that is not what was mistyped.
+  const auto typed = run_program("engine-run", {"--jsn"});
+  EXPECT_NE(typed.err.find("did you mean --json?"), std::string::npos) << typed.err;
+}
+
+TEST_F(EngineRun, PrintsNoControlCharacters) {
+  const auto result = run_program("engine-run", {"no\x1b[31m.engine"});
+  EXPECT_EQ(result.exit_code, 1);
+  EXPECT_NE(result.err.find("'no\\x1b[31m.engine'"), std::string::npos) << result.err;
 }
 
 TEST_F(EngineRun, RefusesDamagedMissingAndUnverifiedEngines) {

@@ -25,7 +25,14 @@ TEST_F(CheckPaths, TakesDifferentFiles) {
   options.report = folder / "m.json";
   options.timing_cache = folder / "t.json";
   options.verify_data = folder / "x.npz";
+  testing::write_bytes(options.verify_data, {});
   EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(CheckPaths, FindsMissingVerifyDataBeforeTheWork) {
+  options.verify_data = folder / "x.npz";
+  options.verify = false;
+  EXPECT_EQ(refusal(), "read " + quoted("x.npz") + ": no such file or directory");
 }
 
 TEST_F(CheckPaths, KeepsTheModelFromBeingOverwritten) {
