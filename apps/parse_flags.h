@@ -44,8 +44,7 @@ inline std::string nearest_flag(const CLI::App& app, const std::string& unknown)
 }
 
 // The exit code to end with, or nothing when all is well. `usage` is that of a bad command line.
-inline std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv,
-                                      int usage) {
+inline std::optional<int> parse_flags(CLI::App& app, int argc, const char* const* argv, int usage) {
   try {
     app.parse(argc, argv);
     return std::nullopt;
@@ -54,7 +53,7 @@ inline std::optional<int> parse_flags(CLI::App& app, int argc, const char* const
     const bool asked = error.get_exit_code() == 0;  // --help, --version
     if (asked || unknown.empty()) return app.exit(error) == 0 ? 0 : usage;
     const std::string meant = nearest_flag(app, unknown[0]);
-    std::fprintf(stderr, "%s: found '%s', which is no option%s\nRun with --help for all.\n",
+    std::fprintf(stderr, "%s: found '%s', which belongs to no option%s\nRun with --help for all.\n",
                  app.get_name().c_str(), unknown[0].c_str(),
                  meant.empty() ? "" : ("; did you mean " + meant + "?").c_str());
     return usage;

@@ -22,7 +22,7 @@ struct BuildResult {
 
 // Errors name the file, the node and what to do. kVerification: the engine disagreed with the
 // reference and no other tactic helped; nothing was written. An existing engine file survives any
-// failure. Not reentrant for the same output path.
+// failure but one to write the report. Not reentrant for the same output path.
 Result<BuildResult> build(const std::filesystem::path& model, const BuildOptions& options,
                           const ProgressFn& progress = {});
 

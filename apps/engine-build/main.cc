@@ -25,7 +25,7 @@ EXAMPLES
   engine-build --onnx m.onnx --check             what in the model is not supported
 
 EXIT CODES
-  0 done   1 failed: no engine was written, an older one is as it was   2 bad command line)";
+  0 done   1 failed: no engine was written but where the error says so   2 bad command line)";
 
 struct Flags {
   std::string model, target = "auto";

@@ -46,8 +46,12 @@ Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool 
   result.notes = report.notes;
   result.report_json = report::to_json(report);
   result.report_text = report::to_table(report, {.explain = options.explain});
-  if (!options.report.empty()) KILN_RETURN_IF_ERROR(state.write_report(result.report_json));
-  return result;
+  if (options.report.empty()) return result;
+  auto reported = state.write_report(result.report_json);
+  if (reported.ok()) return result;
+  if (!written) return std::move(reported).error();
+  return std::move(reported).error().context("wrote '" + options.output.string() +
+                                             "' but not its report");
 }
 
 Result<BuildResult> build_engine(const std::filesystem::path& model_path,

@@ -176,7 +176,7 @@ TEST_F(EngineRun, ExitCodeOfBadCommandLines) {
 
 TEST_F(EngineRun, NamesTheFlagThatIsMeant) {
   EXPECT_NE(run({"--benchmrk"})
-                .err.find("found '--benchmrk', which is no option; did you mean "
+                .err.find("found '--benchmrk', which belongs to no option; did you mean "
                           "--benchmark?"),
             std::string::npos);
   EXPECT_NE(run({"--bench"}).err.find("did you mean --benchmark?"), std::string::npos);
