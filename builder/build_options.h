@@ -36,6 +36,9 @@ struct FixedValue {
 struct BuildOptions {
   std::filesystem::path output;
   BuildTarget target = BuildTarget::kAuto;
+  // With kCuda: the GPU is elsewhere and described in the timing cache, "sm_90" or "NVIDIA H200".
+  // It was measured there; the engine is not verified here.
+  std::string target_device;
   Precision precision = Precision::kFp32;
   bool io_fp16 = false;  // float inputs and outputs become f16
 

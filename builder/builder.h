@@ -26,4 +26,12 @@ struct BuildResult {
 Result<BuildResult> build(const std::filesystem::path& model, const BuildOptions& options,
                           const ProgressFn& progress = {});
 
+// Compares the engine file with the model that it was built from, at every shape point and on the
+// device that it is for, and stamps it verified, in the file and in its report. Takes `plugins` and
+// `explain` of the options. kInvalidArgument: another model. kVerification: they disagree. On any
+// failure the file is as it was.
+Result<BuildResult> verify_engine(const std::filesystem::path& model,
+                                  const std::filesystem::path& engine, const BuildOptions& options,
+                                  const ProgressFn& progress = {});
+
 }  // namespace kiln

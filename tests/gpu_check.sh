@@ -9,12 +9,13 @@
 #   cases       kiln_conformance on the semantics cases
 #   models      the small models against ONNX Runtime, f32, f16 and bf16
 #   bench       the comparison with PyTorch
+#   cross       builds without the GPU, from the timing cache of a build on it
 #   sanitizers  compute-sanitizer's four tools on engines of a convolutional and an attention model
 #
 # python3 needs numpy, onnx, onnxruntime, torch, torchvision and transformers. Set KILN_EXTRA_MODELS
 # to a folder of .onnx files to have their memory compared with its plan as well.
 set -uo pipefail
-steps=gpu,cases,models,bench,sanitizers
+steps=gpu,cases,models,bench,cross,sanitizers
 arguments=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -77,6 +78,12 @@ compare_with_pytorch() {
   cp "$work"/bench/*.txt "$out/"
 }
 
+check_cross() {
+  timeout 300 bash "$here/cross_build_check.sh" "$bin" > "$out/cross.txt" 2>&1
+  note "builds without the GPU" $?
+  tail -n 5 "$out/cross.txt" | cut -c1-300
+}
+
 # synccheck tracks few barriers by default and breaks the context when a library's kernel has more.
 # Where a tool finds fault, it goes over our own kernels alone, which decide: a library's fault is
 # told, and cannot hide one of ours.
@@ -120,5 +127,6 @@ if wanted gpu; then check_gpu; fi
 if wanted cases; then check_cases; fi
 if wanted models; then check_models; fi
 if wanted bench; then compare_with_pytorch; fi
+if wanted cross; then check_cross; fi
 if wanted sanitizers; then check_sanitizers; fi
 [ ! -e "$work/failed" ]

@@ -22,13 +22,15 @@ EXAMPLES
   engine-build --onnx m.onnx -o m.engine --max-batch 64
   engine-build --onnx m.onnx -o m.engine --batches 1,8 --shapes ids:Bx128,mask:Bx128
   engine-build --onnx m.onnx -o m.engine --fp16 --verify-data images.npz --timing-cache m.timing
+  engine-build --onnx m.onnx -o m.engine --target sm_90 --timing-cache h200.timing
+  engine-build --onnx m.onnx --verify-engine m.engine
   engine-build --onnx m.onnx --check             what in the model is not supported
 
 EXIT CODES
   0 done   1 failed: no engine was written but where the error says so   2 bad command line)";
 
 struct Flags {
-  std::string model, target = "auto";
+  std::string model, target = "auto", verify_engine;
   std::optional<std::string> batches;
   std::vector<std::string> shapes, shape_values;
   bool fp32 = false, tf32 = false, fp16 = false, bf16 = false, no_verify = false;
@@ -41,8 +43,9 @@ void describe(CLI::App& app, Flags& flags) {
   app.footer(kFooter);
   app.add_option("--onnx", flags.model, "The model")->required();
   app.add_option("-o,--output", o.output, "The engine file to write");
-  app.add_option("--target", flags.target, "auto, host or cuda")
-      ->check(CLI::IsMember({"auto", "host", "cuda"}))
+  app.add_option("--target", flags.target,
+                 "auto, host or cuda; or a GPU that is elsewhere, sm_90 or its name, as the timing "
+                 "cache of a build there describes it")
       ->capture_default_str();
   auto* precision = app.add_option_group("precision", "What values are kept in");
   precision->add_flag("--fp32", flags.fp32, "32-bit floats (the default)");
@@ -69,6 +72,10 @@ void describe(CLI::App& app, Flags& flags) {
                  "Typical inputs to choose precision and verify with: .npz or a folder");
   app.add_flag("--no-verify", flags.no_verify,
                "Do not compare the engine with the reference; it is stamped unverified");
+  app.add_option(
+      "--verify-engine", flags.verify_engine,
+      "Build nothing: compare this engine with the model, on the device that it was built "
+      "for, and stamp it verified");
   app.add_option("--plugin", o.plugins, "A plugin library");
   app.add_option("--disable-pass", o.disabled_passes, "Leave out this pass");
   app.add_option("--stop-after", o.stop_after, "Stop after so many changes by passes; bisects")
@@ -86,6 +93,8 @@ kiln::Result<> complete(Flags& flags) {
              : flags.target == "host" ? kiln::BuildTarget::kHost
                                       : kiln::BuildTarget::kCuda;
   if (flags.tf32) o.precision = kiln::Precision::kTf32;
+  const bool here = flags.target == "auto" || flags.target == "host" || flags.target == "cuda";
+  if (!here) o.target_device = flags.target;
   if (flags.fp16) o.precision = kiln::Precision::kFp16;
   if (flags.bf16) o.precision = kiln::Precision::kBf16;
   if (flags.batches) {
@@ -143,8 +152,10 @@ int main(int argc, char** argv) try {
   if (const auto done = kiln::parse_flags(app, argc, argv, kUsage)) return *done;
   if (auto done = complete(flags); !done.ok()) return report_failure(done.error());
   ProgressLine line(flags.options.quiet);
-  auto result = kiln::build(flags.model, flags.options,
-                            [&](const kiln::BuildProgress& progress) { line.show(progress); });
+  const auto show = [&](const kiln::BuildProgress& progress) { line.show(progress); };
+  auto result = flags.verify_engine.empty()
+                    ? kiln::build(flags.model, flags.options, show)
+                    : kiln::verify_engine(flags.model, flags.verify_engine, flags.options, show);
   line.finish();
   if (!result.ok()) return report_failure(result.error());
   return print_result(*result, flags.options);

@@ -77,10 +77,10 @@ std::string header_text(const std::filesystem::path& file, const plan::Plan& pla
   text += "  built by   kiln " + origin.kiln_version + "\n";
   text += "  target     " + device_text(origin) + "\n";
   text += "  precision  " + origin.precision + "\n";
-  text +=
-      std::string("  verified   ") +
-      (origin.verified ? "yes, at every shape point" : "NO: engine-run needs --allow-unverified") +
-      "\n";
+  text += std::string("  verified   ") +
+          (origin.verified ? "yes, at every shape point"
+                           : "NO: refused until engine-build --verify-engine has compared it") +
+          "\n";
   text += "  padding    " +
           (plan.batch_padding
                ? std::string("a request takes the smallest bucket that holds it")

@@ -138,8 +138,7 @@ void describe_rest(CLI::App& app, Options& o) {
   app.add_option("engine", o.engine, "The engine file")->required()->type_name("");
   repeatable(app.add_option("--plugin", o.plugins, "A plugin library that the engine needs"))
       ->type_name("FILE");
-  app.add_flag("--allow-unverified", o.allow_unverified,
-               "Run an engine that was built with --no-verify");
+  app.add_flag("--allow-unverified", o.allow_unverified, "Run an engine that nothing has verified");
   app.add_flag("--json", o.json, "Print JSON instead of text");
   app.add_flag("-q,--quiet", o.quiet, "Print errors and warnings only");
   app.set_version_flag("--version", kVersion);

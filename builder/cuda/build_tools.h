@@ -5,6 +5,7 @@
 #include <string>
 
 #include "builder/device/device.h"
+#include "builder/device/device_answers.h"
 #include "formats/result.h"
 
 namespace kiln {
@@ -17,13 +18,15 @@ class CudnnHandle;
 
 class KernelCompiler;
 
-// One for each build. Thread-safe, as its members are.
+// One for each build, whose thread alone asks for tactics.
 struct CudaTools {
-  // Null, like the handles: the GPU is elsewhere, tactics come from a timing cache alone.
+  // Null, like the handles: the GPU is elsewhere, what it would say comes from `answers` alone.
   std::shared_ptr<const cuda::Device> device;
   std::shared_ptr<cuda::CublasLtHandle> cublaslt;
   std::shared_ptr<cuda::CudnnHandle> cudnn;
   std::shared_ptr<KernelCompiler> compiler;
+  // Of the libraries, recorded before or asked for now.
+  std::shared_ptr<DeviceAnswers> answers = std::make_shared<DeviceAnswers>();
   bool allow_tf32 = false;  // f32 contractions may round their operands to TF32
 };
 

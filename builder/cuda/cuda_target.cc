@@ -9,6 +9,11 @@
 namespace kiln {
 namespace {
 
+// "13.0" for 13000.
+std::string version_text(uint32_t version) {
+  return std::to_string(version / 1000) + "." + std::to_string(version % 1000 / 10);
+}
+
 DeviceInfo describe(const CudaTools& tools) {
   const cuda::DeviceProperties& gpu = tools.device->properties();
   DeviceInfo info = host_device();
@@ -45,6 +50,23 @@ Result<CudaTarget> open_cuda_target(int ordinal) {
       std::make_shared<KernelCompiler>(target.tools.device->properties().compute_capability);
   target.device = describe(target.tools);
   target.accelerator = make_gpu_reference(target.tools);
+  return target;
+}
+
+Result<CudaTarget> describe_cuda_target(const DeviceInfo& device) {
+  if (device.cuda_version != CUDA_VERSION) {
+    return Error{ErrorCode::kVersionMismatch,
+                 "'" + device.name + "' was measured with kernels of CUDA " +
+                     version_text(device.cuda_version) + ", this builder compiles with CUDA " +
+                     version_text(CUDA_VERSION) +
+                     "; use a builder of that version, or measure again with this one"};
+  }
+  CudaTarget target;
+  target.tools.compiler = std::make_shared<KernelCompiler>(device.compute_capability);
+  target.device = device;
+  if (auto compiler = codegen::compiler_version(); compiler.ok()) {
+    target.device.compiler = *compiler;
+  }
   return target;
 }
 

@@ -19,6 +19,11 @@ struct CudaTarget {
 // Opens GPU number `ordinal`. kUnsupported, with the reason, where there is none.
 Result<CudaTarget> open_cuda_target(int ordinal);
 
+// A GPU that is elsewhere: kernels are compiled for it, nothing runs; what its libraries would say
+// is for the caller to put into the tools' answers. kVersionMismatch: it was described with another
+// CUDA than this builder compiles with.
+Result<CudaTarget> describe_cuda_target(const DeviceInfo& device);
+
 // Best first where the clock does not decide.
 std::span<const TacticProvider> cuda_providers();
 

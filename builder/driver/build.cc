@@ -66,8 +66,10 @@ Result<BuildResult> build_engine(const std::filesystem::path& model_path,
   KILN_ASSIGN_OR_RETURN(const auto points, onnx_import::plan_shape_points(model, options));
   if (options.check_only) return check_model(model, points, import_options);
 
-  KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options.target, options.precision));
-  BuildState state(model, options, std::move(target), plugins, meter);
+  LoadedTimingCache cache;
+  if (!options.timing_cache.empty()) cache = load_timing_cache(options.timing_cache);
+  KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options, cache.cache));
+  BuildState state(model, options, std::move(target), std::move(cache), plugins, meter);
   KILN_RETURN_IF_ERROR(state.analyse_rows(points));
   const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
@@ -76,9 +78,11 @@ Result<BuildResult> build_engine(const std::filesystem::path& model_path,
     KILN_RETURN_IF_ERROR(state.measure_precision(points[i], from, from + measured));
     KILN_RETURN_IF_ERROR(state.add_point(points[i], from + measured, from + width));
   }
+  KILN_RETURN_IF_ERROR(state.check_complete());
   state.save_timing_cache();
   if (options.dry_run) return finish(state, options, false);
-  if (options.verify) KILN_RETURN_IF_ERROR(state.verify(kTacticsTo, kVerifyTo));
+  KILN_RETURN_IF_ERROR(state.verify(kTacticsTo, kVerifyTo));
+  state.save_timing_cache();  // with what verification found
   meter.begin("write", kVerifyTo, 1);
   KILN_RETURN_IF_ERROR(state.write_engine());
   meter.update(1);

@@ -4,7 +4,9 @@
 
 #include "builder/batch/batch_in_values.h"
 #include "builder/batch/row_independence.h"
+#include "builder/device/device_fields.h"
 #include "builder/driver/check_memory.h"
+#include "builder/driver/engine_accuracy.h"
 #include "builder/import/onnx/import.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
@@ -16,40 +18,34 @@
 #include "formats/version.h"
 
 namespace kiln {
-namespace {
-
-bool has_narrow_floats(const ir::Graph& graph) {
-  for (uint32_t i = 0; i < graph.value_count(); ++i) {
-    const DType dtype = graph.type(ir::ValueId{i}).dtype;
-    if (is_float(dtype) && bits_of(dtype) < 32) return true;
-  }
-  return false;
-}
-
-}  // namespace
+namespace {}  // namespace
 
 BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, ChosenTarget target,
-                       std::span<const Plugin> plugins, ProgressMeter& meter)
+                       LoadedTimingCache cache, std::span<const Plugin> plugins,
+                       ProgressMeter& meter)
     : model_(model),
       options_(options),
       plugins_(plugins),
       meter_(meter),
       target_(std::move(target)),
       device_(target_.device),
-      judge_(make_engine_judge({target_.origin(), load_options(), reference_options()})),
-      model_hash_(onnx::content_hash(model)) {
+      cache_(std::move(cache.cache)),
+      foreign_timing_cache_(cache.foreign),
+      model_hash_(onnx::content_hash(model)),
+      notes_(std::move(cache.notes)) {
+  if (!target_.is_elsewhere()) {
+    judge_ = make_engine_judge({target_.origin(), load_options(), reference_options()});
+  }
   const std::string environment = target_.environment();
   if (options.precision == Precision::kTf32 && !target_.cuda) {
     notes_.emplace_back("--tf32: target host computes in f32");
   }
-  if (!options.timing_cache.empty()) {
-    LoadedTimingCache loaded = load_timing_cache(options.timing_cache, environment);
-    cache_ = std::move(loaded.cache);
-    notes_ = std::move(loaded.notes);
-    foreign_timing_cache_ = loaded.foreign;
+  const std::string note = note_on_environment(cache_, environment);
+  if (!note.empty()) {
+    notes_.push_back("timing cache '" + options.timing_cache.string() + "' " + note);
   }
   selection_ = std::make_unique<SelectionContext>(
-      SelectionContext{target_.providers, *judge_, cache_, environment, {}, target_.tools()});
+      SelectionContext{target_.providers, judge_.get(), cache_, environment, target_.tools()});
 }
 
 Result<ir::Graph> BuildState::import(const ShapePoint& point) {
@@ -137,6 +133,9 @@ Result<> BuildState::schedule(Point& point) {
     return std::move(scheduled).error().context("shape point '" + point.shape.name + "'");
   }
   point.scheduled = std::move(*scheduled);
+  for (const std::string& region : point.scheduled.missing) {
+    missing_.push_back("'" + region + "' at " + point.shape.name);
+  }
   return Ok();
 }
 
@@ -170,13 +169,23 @@ LoadOptions BuildState::load_options() const {
 ReferenceOptions BuildState::reference_options() const { return target_.reference(plugins_); }
 
 EngineAccuracy BuildState::accuracy() const {
-  constexpr double kNarrowCosine = 0.999;
-  const bool narrow = options_.precision != Precision::kFp32 || has_narrow_floats_;
-  return {narrow ? kNarrowCosine : 0.0};
+  return engine_accuracy(to_string(options_.precision), has_narrow_floats_);
+}
+
+Result<> BuildState::check_complete() const {
+  if (missing_.empty()) return Ok();
+  std::string message = "timing cache '" + options_.timing_cache.string() + "' does not know " +
+                        std::to_string(missing_.size()) + " of the model's parts on '" +
+                        device_.name + "': ";
+  for (const std::string& part : missing_) message += part + ", ";
+  message.resize(message.size() - 2);
+  return Error{
+      ErrorCode::kUnsupported,
+      message + "; build the model once on that GPU, with the same options and this cache"};
 }
 
 Result<> BuildState::write_engine() {
-  if (!options_.verify) notes_.emplace_back("not verified: --no-verify was given");
+  if (!verified_) notes_.emplace_back(kNotVerified);
   make_plan();  // fills in each point's memory before the report is made
   report::Report report = make_report();
   report.stages.clear();
@@ -187,7 +196,13 @@ Result<> BuildState::write_engine() {
 }
 
 void BuildState::save_timing_cache() {
-  if (options_.timing_cache.empty() || foreign_timing_cache_) return;
+  if (options_.timing_cache.empty() || foreign_timing_cache_ || target_.is_elsewhere()) return;
+  TimingCache::Environment& environment = cache_.environments[selection_->environment];
+  environment.answers = target_.answers->known();
+  if (target_.cuda) {
+    environment.device_name = device_.name;
+    environment.device = device_fields(device_);
+  }
   const auto saved = kiln::save_timing_cache(options_.timing_cache, cache_);
   if (!saved.ok()) notes_.push_back("timing cache not written: " + saved.error().message);
 }

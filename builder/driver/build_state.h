@@ -22,15 +22,20 @@ inline constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
 class BuildState {
  public:
   BuildState(const onnx::Model& model, const BuildOptions& options, ChosenTarget target,
-             std::span<const Plugin> plugins, ProgressMeter& meter);
+             LoadedTimingCache cache, std::span<const Plugin> plugins, ProgressMeter& meter);
 
   // Proves that rows are independent along the batch, or notes why not.
   Result<> analyse_rows(std::span<const ShapePoint> points);
-  // Finds which regions stay f32 so that a narrow precision keeps its quality; once a shape set.
+  // Finds which regions stay f32 so that a narrow precision keeps its quality, once a shape set.
+  // The timing cache may know; --no-verify measures nothing.
   Result<> measure_precision(const ShapePoint& point, double from, double to);
   // Import, passes and tactics of one shape point.
   Result<> add_point(const ShapePoint& point, double from, double to);
-  // Compares the engine with the reference at every point. A region at fault gets another tactic.
+  // kUnsupported, with all that is missing: the GPU is elsewhere, and the timing cache does not
+  // know the whole model.
+  Result<> check_complete() const;
+  // Compares the engine with the reference at every point, unless it is not to be or cannot be. A
+  // region at fault gets another tactic.
   Result<> verify(double from, double to);
   Result<> write_engine();
   void save_timing_cache();
@@ -55,6 +60,7 @@ class BuildState {
     std::vector<std::vector<HostTensor>> failed;  // inputs that verification found wanting
     bool met = false;
     std::map<std::string, RegionQuality> quality;  // for PassOptions
+    std::string question;                          // of the first point, in the timing cache
   };
 
   Result<ir::Graph> import(const ShapePoint& point);
@@ -71,6 +77,7 @@ class BuildState {
   Result<std::vector<std::vector<HostTensor>>> probe_inputs(const ir::Graph& graph,
                                                             const ShapePoint& point,
                                                             uint64_t made_up);
+  bool recall_quality(NarrowGoal& goal);
   std::string sensitivity_text(const Point& point);
   Result<bool> tighten_precision(const Point& failed, const PointVerdict& verdict);
   std::string keep_inputs(const Point& point, const PointVerdict& verdict) const;
@@ -85,12 +92,13 @@ class BuildState {
   ProgressMeter& meter_;
   ChosenTarget target_;
   const DeviceInfo& device_;
-  std::unique_ptr<Judge> judge_;
+  std::unique_ptr<Judge> judge_;  // null where nothing can be run
   TimingCache cache_;
   bool foreign_timing_cache_ = false;  // what is in its place is left alone
   std::unique_ptr<SelectionContext> selection_;
   std::map<std::string, NarrowGoal> narrow_goals_;  // by shape set
   std::vector<Point> points_;
+  std::vector<std::string> missing_;  // "'conv_1 + relu_1' at b8"
   std::vector<int> output_axes_;
   bool batch_padding_ = false;
   std::string batch_padding_reason_;

@@ -1,18 +1,32 @@
 #include "builder/driver/build_target.h"
 
+#include "builder/device/device_fields.h"
+#include "builder/device/recorded_device.h"
 #include "formats/version.h"
 
 namespace kiln {
+namespace {
+
+// A GPU that is elsewhere.
+Result<CudaTarget> recorded_target(const BuildOptions& options, const TimingCache& cache) {
+  if (options.timing_cache.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "is none of auto, host and cuda, so it names a GPU that is elsewhere: give the "
+                 "timing cache of a build there with --timing-cache"};
+  }
+  auto device =
+      recorded_device(cache, options.target_device, options.precision == Precision::kTf32);
+  if (!device.ok()) {
+    return std::move(device).error().context("timing cache '" + options.timing_cache.string() +
+                                             "'");
+  }
+  return describe_cuda_target(*device);
+}
+
+}  // namespace
 
 std::string ChosenTarget::environment() const {
-  const DeviceInfo& d = device;
-  if (d.target == plan::Target::kHost) {
-    return "host; " + d.name + "; " + std::to_string(d.threads) + " threads; kiln " + kVersion;
-  }
-  return "cuda; " + d.name + "; driver " + std::to_string(d.driver_version) + "; cuda " +
-         std::to_string(d.cuda_version) + "; cublaslt " + std::to_string(d.cublaslt_version) +
-         "; cudnn " + std::to_string(d.cudnn_version) +
-         (cuda && cuda->tools.allow_tf32 ? "; tf32" : "") + "; kiln " + kVersion + "; cold weights";
+  return environment_of(device, cuda && cuda->tools.allow_tf32);
 }
 
 plan::Origin ChosenTarget::origin() const {
@@ -35,18 +49,25 @@ ReferenceOptions ChosenTarget::reference(std::span<const Plugin> plugins) const 
   return options;
 }
 
-Result<ChosenTarget> choose_target(BuildTarget target, Precision precision) {
+Result<ChosenTarget> choose_target(const BuildOptions& options, const TimingCache& cache) {
   ChosenTarget chosen{host_device(), host_providers(), std::nullopt};
-  if (target == BuildTarget::kHost) return chosen;
-  auto cuda = open_cuda_target(0);
-  if (!cuda.ok()) {
-    if (target == BuildTarget::kAuto) return chosen;
-    return std::move(cuda).error().context("--target cuda");
+  if (options.target != BuildTarget::kHost) {
+    const bool elsewhere = !options.target_device.empty();
+    auto cuda = elsewhere ? recorded_target(options, cache) : open_cuda_target(0);
+    if (!cuda.ok() && options.target != BuildTarget::kAuto) {
+      return std::move(cuda).error().context("--target " +
+                                             (elsewhere ? options.target_device : "cuda"));
+    }
+    if (cuda.ok()) {
+      chosen.device = cuda->device;
+      chosen.providers = cuda_providers();
+      chosen.cuda = std::move(*cuda);
+      chosen.cuda->tools.answers = chosen.answers;
+    }
   }
-  chosen.device = cuda->device;
-  chosen.providers = cuda_providers();
-  chosen.cuda = std::move(*cuda);
-  chosen.cuda->tools.allow_tf32 = precision == Precision::kTf32;
+  if (chosen.cuda) chosen.cuda->tools.allow_tf32 = options.precision == Precision::kTf32;
+  const auto known = cache.environments.find(chosen.environment());
+  if (known != cache.environments.end()) *chosen.answers = DeviceAnswers(known->second.answers);
   return chosen;
 }
 

@@ -6,6 +6,7 @@
 #include "builder/build_options.h"
 #include "builder/cuda/cuda_target.h"
 #include "formats/engine_file/plan.h"
+#include "formats/timing_cache/timing_cache.h"
 
 namespace kiln {
 
@@ -13,8 +14,12 @@ struct ChosenTarget {
   DeviceInfo device;
   std::span<const TacticProvider> providers;
   std::optional<CudaTarget> cuda;  // on target cuda
+  // Recorded in the timing cache's environment, and what this build adds.
+  std::shared_ptr<DeviceAnswers> answers = std::make_shared<DeviceAnswers>();
 
   const CudaTools* tools() const { return cuda ? &cuda->tools : nullptr; }
+  // Nothing can be run or timed here: what is known of the device comes from a timing cache.
+  bool is_elsewhere() const { return cuda && !cuda->tools.device; }
   // Everything outside of a region that its time depends on: the timing cache's environment.
   std::string environment() const;
   // What the engine file says of it.
@@ -22,7 +27,9 @@ struct ChosenTarget {
   ReferenceOptions reference(std::span<const Plugin> plugins) const;
 };
 
-// kAuto takes the GPU where there is one. kUnsupported: cuda was asked for and cannot be had.
-Result<ChosenTarget> choose_target(BuildTarget target, Precision precision);
+// kAuto takes the GPU where there is one; with a `target_device` the GPU is one that `cache` knows.
+// kUnsupported: what was asked for cannot be had. kVersionMismatch: the device is recorded with
+// another CUDA than this builder's.
+Result<ChosenTarget> choose_target(const BuildOptions& options, const TimingCache& cache);
 
 }  // namespace kiln

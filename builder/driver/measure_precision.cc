@@ -9,6 +9,7 @@
 #include "builder/pipeline/pipeline.h"
 #include "builder/precision/choose_precision.h"
 #include "builder/precision/hold_quality.h"
+#include "builder/precision/quality_record.h"
 #include "builder/tactics/region_work.h"
 #include "builder/verify/batch_rows.h"
 #include "builder/verify/realistic_inputs.h"
@@ -67,7 +68,7 @@ Result<std::vector<std::vector<HostTensor>>> BuildState::probe_inputs(const ir::
 }
 
 Result<> BuildState::measure_precision(const ShapePoint& point, double from, double to) {
-  if (!is_narrow(options_.precision) || !options_.verify) return Ok();
+  if (!is_narrow(options_.precision)) return Ok();
   NarrowGoal& goal = narrow_goals_[point.shape_set];
   if (goal.met) return Ok();
   meter_.begin("precision " + point.name, from, to);
@@ -80,17 +81,39 @@ Result<> BuildState::measure_precision(const ShapePoint& point, double from, dou
   ir::Graph regions = graph;
   KILN_RETURN_IF_ERROR(run_passes(regions, default_pipeline(), passes));
   KILN_ASSIGN_OR_RETURN(auto inputs, probe_inputs(graph, single, probe_count(regions)));
-  KILN_ASSIGN_OR_RETURN(auto probes, answered(graph, std::move(inputs), reference_options()));
   const DType narrow = precision::narrow_dtype(options_.precision);
   const DType io = options_.io_fp16 ? DType::kF16 : DType::kF32;
+  if (goal.question.empty())
+    goal.question = precision::quality_question(regions, narrow, io, inputs);
+  if (recall_quality(goal) || !options_.verify) return Ok();
+  if (target_.is_elsewhere()) {
+    missing_.push_back("the precision that the regions need at " + point.name);
+    goal.met = true;
+    return Ok();
+  }
+  KILN_ASSIGN_OR_RETURN(auto probes, answered(graph, std::move(inputs), reference_options()));
   precision::DamageMeter meter(regions, narrow, io, std::move(probes), reference_options());
   auto held = precision::hold_quality(regions, {.narrow = narrow, .damage = goal.damage}, meter,
                                       [&](double share) { meter_.update(share); });
   if (!held.ok()) return std::move(held).error().context("shape point '" + point.name + "'");
   if (!held->note.empty()) notes_.push_back(held->note);
+  target_.answers->record(goal.question, precision::to_values(*held));
   goal.met = true;
   goal.quality = std::move(held->regions);
   return Ok();
+}
+
+// What an earlier build measured, and verified since.
+bool BuildState::recall_quality(NarrowGoal& goal) {
+  const RecordedAnswer* known = target_.answers->find(goal.question);
+  if (known == nullptr) return false;
+  auto held = precision::held_quality_of(known->values);
+  if (!held || held->damage > goal.damage) return false;
+  if (!held->note.empty()) notes_.push_back(held->note);
+  goal.damage = held->damage;
+  goal.met = true;
+  goal.quality = std::move(held->regions);
+  return true;
 }
 
 // Verification met inputs on which the precision does not hold: measures with them too, and leaves

@@ -15,6 +15,7 @@
 namespace kiln {
 
 Result<> BuildState::verify(double from, double to) {
+  if (!options_.verify || target_.is_elsewhere()) return Ok();
   constexpr int kRepairs = 8;
   for (int round = 0; round <= kRepairs; ++round) {
     KILN_ASSIGN_OR_RETURN(const bool passed, verify_once(from, to));
@@ -142,7 +143,7 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
   auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options(),
                             reference_options());
   if (!fault.ok()) return std::move(fault).error().context(where);
-  const std::string* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
+  const TacticKey* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
   if (!fault->region && options_.precision != Precision::kFp32) {
     KILN_ASSIGN_OR_RETURN(const bool tightened, tighten_precision(point, verdict));
     if (tightened) {
@@ -155,10 +156,11 @@ Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
             (is_narrow(options_.precision) ? ", or give typical inputs with --verify-data" : "") +
             keep_inputs(point, verdict)};
   }
-  if (!winner || !selection_->banned.insert(*winner).second) {
+  if (!winner || winner->candidate.empty()) {
     return Error{ErrorCode::kVerification,
                  where + ": " + fault->what + keep_inputs(point, verdict)};
   }
+  ban_tactic(*winner, *selection_);
   notes_.push_back(where + ": " + fault->what + "; trying another tactic");
   return schedule(point);
 }

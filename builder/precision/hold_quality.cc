@@ -64,6 +64,7 @@ class Holder {
 
   Result<HeldQuality> run() {
     HeldQuality held;
+    held.damage = goal_.damage;
     if (items_.empty()) return held;
     std::vector<double> costs;
     for (const Item& item : items_) costs.push_back(cost_of(graph_, item));

@@ -18,6 +18,7 @@ struct QualityGoal {
 
 struct HeldQuality {
   std::map<std::string, RegionQuality> regions;  // for PassOptions
+  double damage = 5e-4;                          // the goal's
   std::string note;                              // one line for the report; "" if all are narrow
 };
 

@@ -71,7 +71,7 @@ Result<> schedule_one(const Graph& graph, NodeId id, const DeviceInfo& device,
   const auto& region = std::get<ir::Region>(node.op);
   report::Region record;
   ScheduledRegion scheduled{id, region_name(region, node.name), is_alias(region), {}};
-  std::string winner;
+  TacticKey winner;
   if (!scheduled.alias) {
     TacticQuery query = query_of(graph, id, device, plugins);
     query.cuda = context.cuda;
@@ -79,9 +79,13 @@ Result<> schedule_one(const Graph& graph, NodeId id, const DeviceInfo& device,
     if (!selection.ok()) {
       return std::move(selection).error().context("region '" + scheduled.name + "'");
     }
-    scheduled.lowered = std::move(selection->lowered);
-    winner = std::move(selection->winner);
-    record = std::move(selection->record);
+    if (!*selection) {
+      result.missing.push_back(scheduled.name);
+      return Ok();
+    }
+    scheduled.lowered = std::move((*selection)->lowered);
+    winner = std::move((*selection)->winner);
+    record = std::move((*selection)->record);
   }
   describe(graph, node, region, record);
   result.schedule.regions.push_back(std::move(scheduled));
@@ -144,6 +148,7 @@ Result<Scheduled> schedule_regions(Graph graph, const ShapePoint& point, const D
       notes.push_back(done.error().message + "; taken apart into single operations");
       failed = order[i];
     }
+    if (!result.missing.empty()) return result;
     if (failed) {
       take_apart(graph, *failed);
       continue;

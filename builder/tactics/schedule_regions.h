@@ -13,8 +13,11 @@ namespace kiln {
 struct Scheduled {
   Schedule schedule;
   std::vector<report::Region> records;  // as schedule.regions
-  std::vector<std::string> winners;     // Selection::winner, "" for aliases
-  std::vector<std::string> notes;       // regions taken apart, and why
+  std::vector<TacticKey> winners;       // empty for aliases
+  // Regions that the timing cache does not know and nothing here can measure: the rest is of no
+  // use.
+  std::vector<std::string> missing;
+  std::vector<std::string> notes;  // regions taken apart, and why
 };
 
 // Called with the share of regions done, 0 to 1.

@@ -4,6 +4,7 @@
 #include <cstdio>
 #include <limits>
 
+#include "builder/cuda/build_tools.h"
 #include "builder/tactics/finish_lowering.h"
 #include "builder/tactics/region_work.h"
 
@@ -30,19 +31,30 @@ class Selector {
   Selector(const TacticQuery& query, SelectionContext& context)
       : query_(query), context_(context), key_(region_key(query)) {}
 
-  Result<Selection> run() {
+  Result<std::optional<Selection>> run() {
+    const size_t missing = missing_answers();
     collect();
-    for (Entry& entry : entries_) KILN_RETURN_IF_ERROR(measure(entry));
+    if (missing_answers() > missing) return std::optional<Selection>();
+    KILN_RETURN_IF_ERROR(measure_all());
     while (Entry* winner = fastest()) {
+      const size_t before = missing_answers();
       auto lowered = lower(*winner);
-      if (lowered.ok()) return finish(*winner, std::move(*lowered));
+      // Even where it lowered: a call without its answer is left to the host.
+      if (missing_answers() > before) return std::optional<Selection>();
+      if (lowered.ok()) return std::optional(finish(*winner, std::move(*lowered)));
       // Only a cache entry can be right and still not lower: made by another build of a library.
       fail(*winner, lowered.error().message);
     }
+    if (unknown_) return std::optional<Selection>();
     return none_right();
   }
 
  private:
+  DeviceAnswers* answers() const {
+    return context_.cuda == nullptr ? nullptr : context_.cuda->answers.get();
+  }
+  size_t missing_answers() const { return answers() == nullptr ? 0 : answers()->missing(); }
+
   void collect() {
     for (const TacticProvider& provider : context_.providers) {
       std::string refusal;
@@ -56,8 +68,6 @@ class Selector {
       }
     }
   }
-
-  std::string full_key(const Entry& entry) const { return key_ + "/" + cache_key(entry); }
 
   Result<Lowered> lower(const Entry& entry) const {
     KILN_ASSIGN_OR_RETURN(Lowered lowered, entry.provider->lower(query_, entry.tactic));
@@ -81,12 +91,13 @@ class Selector {
     return large ? "not timed: the region is large and a better candidate is right" : "";
   }
 
+  Result<> measure_all() {
+    const DeviceAnswers::Trial trial(answers());
+    for (Entry& entry : entries_) KILN_RETURN_IF_ERROR(measure(entry));
+    return Ok();
+  }
+
   Result<> measure(Entry& entry) {
-    if (context_.banned.contains(full_key(entry))) {
-      entry.record.verdict = report::Verdict::kWrong;
-      entry.record.reason = "disagreed with the reference in the finished engine";
-      return Ok();
-    }
     const Timing* known = context_.cache.find(context_.environment, key_, cache_key(entry));
     if (known) {
       apply(*known, entry);
@@ -97,17 +108,24 @@ class Selector {
       entry.record.reason = reason;
       return Ok();
     }
+    const size_t missing = missing_answers();
     auto lowered = lower(entry);
+    if (context_.judge == nullptr && (lowered.ok() || missing_answers() > missing)) {
+      entry.record.verdict = report::Verdict::kSkipped;
+      entry.record.reason = "the timing cache does not know it";
+      unknown_ = true;
+      return Ok();
+    }
     if (!lowered.ok()) {
       fail(entry, lowered.error().message);
       return Ok();
     }
     if (!begun_) {
-      auto begun = context_.judge.begin(query_);
+      auto begun = context_.judge->begin(query_);
       if (!begun.ok()) return std::move(begun).error().context("reference of the region");
       begun_ = true;
     }
-    const Timing timing = context_.judge.judge(*lowered, best_us_);
+    const Timing timing = context_.judge->judge(*lowered, best_us_);
     apply(timing, entry);
     context_.cache.record(context_.environment, key_, cache_key(entry), timing);
     return Ok();
@@ -139,8 +157,8 @@ class Selector {
     return nullptr;
   }
 
-  Result<Selection> finish(Entry& winner, Lowered lowered) {
-    Selection selection{std::move(lowered), full_key(winner), std::move(record_)};
+  Selection finish(Entry& winner, Lowered lowered) {
+    Selection selection{std::move(lowered), {key_, cache_key(winner)}, std::move(record_)};
     winner.record.verdict = report::Verdict::kChosen;
     const RegionWork work = region_work(*query_.region.body);
     selection.record.bytes_read = work.bytes_read;
@@ -183,6 +201,7 @@ class Selector {
   report::Region record_;
   double best_us_ = std::numeric_limits<double>::infinity();
   bool begun_ = false;
+  bool unknown_ = false;  // a candidate could not be judged
 };
 
 }  // namespace
@@ -196,8 +215,19 @@ std::string region_key(const TacticQuery& query) {
   return key;
 }
 
-Result<Selection> select_tactic(const TacticQuery& query, SelectionContext& context) {
-  return Selector(query, context).run();
+Result<std::optional<Selection>> select_tactic(const TacticQuery& query,
+                                               SelectionContext& context) {
+  auto selection = Selector(query, context).run();
+  if (context.cuda != nullptr) context.cuda->answers->end_trials();
+  return selection;
+}
+
+void ban_tactic(const TacticKey& key, SelectionContext& context) {
+  const Timing* known = context.cache.find(context.environment, key.region, key.candidate);
+  Timing timing = known == nullptr ? Timing() : *known;
+  timing.verified = false;
+  timing.error = "disagreed with the reference in the finished engine";
+  context.cache.record(context.environment, key.region, key.candidate, std::move(timing));
 }
 
 }  // namespace kiln

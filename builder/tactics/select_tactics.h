@@ -1,7 +1,7 @@
 // Selection: for one region, every provider's candidates, each verified, then timed; the fastest
 // right one wins. Pure bookkeeping around the injected judge and cache.
 #pragma once
-#include <set>
+#include <optional>
 #include <span>
 #include <string>
 
@@ -14,23 +14,30 @@ namespace kiln {
 
 struct SelectionContext {
   std::span<const TacticProvider> providers;
-  Judge& judge;
+  Judge* judge;  // null: the device is elsewhere, what the cache does not know is not known
   TimingCache& cache;
-  std::string environment;  // everything outside of the region that a time depends on
-  // "region key/provider/tactic" of what verification found wrong in a finished engine.
-  std::set<std::string> banned = {};
+  std::string environment;          // everything outside of the region that a time depends on
   const CudaTools* cuda = nullptr;  // on target cuda
 };
 
+// A region's tactic in the timing cache.
+struct TacticKey {
+  std::string region, candidate;
+};
+
 struct Selection {
-  Lowered lowered;        // of the winner, finished
-  std::string winner;     // as in SelectionContext::banned
+  Lowered lowered;  // of the winner, finished
+  TacticKey winner;
   report::Region record;  // candidates, refusals, chosen, work; names are the caller's to fill in
 };
 
 // kVerification: no candidate is right; the message lists what each did. Candidates within the
-// noise of the fastest count as equal: the first in the providers' order wins.
-Result<Selection> select_tactic(const TacticQuery& query, SelectionContext& context);
+// noise of the fastest count as equal: the first in the providers' order wins. Nothing: there is no
+// judge, and the cache does not know the region or the winner's plan.
+Result<std::optional<Selection>> select_tactic(const TacticQuery& query, SelectionContext& context);
+
+// A finished engine was found wrong because of this tactic: it is not chosen again.
+void ban_tactic(const TacticKey& key, SelectionContext& context);
 
 // Identical regions have one key: operations, types, and which inputs are constant.
 std::string region_key(const TacticQuery& query);

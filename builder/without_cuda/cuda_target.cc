@@ -5,11 +5,19 @@
 
 namespace kiln {
 
-Result<CudaTarget> open_cuda_target(int) {
-  return Error{ErrorCode::kUnsupported,
-               "this builder was compiled without target cuda; install the CUDA Toolkit and cuDNN "
-               "and compile Kiln again, or use --target host"};
+namespace {
+
+Error absent() {
+  return {ErrorCode::kUnsupported,
+          "this builder was compiled without target cuda; install the CUDA Toolkit and cuDNN and "
+          "compile Kiln again, or use --target host"};
 }
+
+}  // namespace
+
+Result<CudaTarget> open_cuda_target(int) { return absent(); }
+
+Result<CudaTarget> describe_cuda_target(const DeviceInfo&) { return absent(); }
 
 std::span<const TacticProvider> cuda_providers() { return {}; }
 

@@ -11,7 +11,8 @@ Result<> check_origin(const plan::Origin& origin, const LoadOptions& options) {
   }
   if (!origin.verified && !options.allow_unverified) {
     return Error{ErrorCode::kVerification,
-                 "was not verified by its build (--no-verify); build it with verification, or set "
+                 "was not verified by its build (--no-verify, or built away from its device); run "
+                 "'engine-build --onnx MODEL --verify-engine FILE' on the device, or set "
                  "LoadOptions::allow_unverified"};
   }
   return Ok();

@@ -13,7 +13,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr int64_t kSchema = 1;
+constexpr int64_t kSchema = 2;  // what is written; 1 is read, too
 constexpr const char* kKind = "kiln-timing-cache";
 constexpr size_t kMostFileBytes = size_t{1} << 30;
 
@@ -45,54 +45,107 @@ std::optional<Timing> timing_from_json(const json& entry) {
                 *max_abs, *max_rel, error->get<std::string>()};
 }
 
-// Fills `cache`; returns how many entries were damaged.
-size_t read_environments(const json& environments, TimingCache& cache) {
-  size_t damaged = 0;
-  for (const auto& [environment, regions] : environments.items()) {
-    if (!regions.is_object()) {
-      ++damaged;
-      continue;
+std::optional<RecordedAnswer> answer_from_json(const json& entry) {
+  if (!entry.is_object()) return std::nullopt;
+  const auto values = entry.find("values"), refusal = entry.find("refusal");
+  if (values == entry.end() || !values->is_array() || refusal == entry.end() ||
+      !refusal->is_string()) {
+    return std::nullopt;
+  }
+  RecordedAnswer answer{{}, refusal->get<std::string>()};
+  for (const json& value : *values) {
+    if (!value.is_string()) return std::nullopt;
+    answer.values.push_back(value.get<std::string>());
+  }
+  return answer;
+}
+
+// Reads one environment; counts what is damaged.
+class EnvironmentReader {
+ public:
+  TimingCache::Environment read(const json& entry, bool has_parts) {
+    TimingCache::Environment environment;
+    if (!has_parts) {  // schema 1: nothing but timings
+      read_timings(entry, environment.timings);
+      return environment;
     }
-    for (const auto& [region, candidates] : regions.items()) {
+    if (const json* timings = part(entry, "timings")) read_timings(*timings, environment.timings);
+    if (const json* answers = part(entry, "answers")) read_answers(*answers, environment.answers);
+    if (const json* device = part(entry, "device")) read_device(*device, environment);
+    return environment;
+  }
+  size_t damaged() const { return damaged_; }
+
+ private:
+  const json* part(const json& entry, const char* name) {
+    const auto found = entry.find(name);
+    if (found != entry.end() && found->is_object()) return &*found;
+    ++damaged_;
+    return nullptr;
+  }
+
+  void read_timings(const json& entry, TimingCache::Regions& regions) {
+    if (!entry.is_object()) {
+      ++damaged_;
+      return;
+    }
+    for (const auto& [region, candidates] : entry.items()) {
       if (!candidates.is_object()) {
-        ++damaged;
+        ++damaged_;
         continue;
       }
-      for (const auto& [candidate, entry] : candidates.items()) {
-        if (auto timing = timing_from_json(entry)) {
-          cache.record(environment, region, candidate, *std::move(timing));
+      for (const auto& [candidate, timing] : candidates.items()) {
+        if (auto read = timing_from_json(timing)) {
+          regions[region].emplace(candidate, *std::move(read));
         } else {
-          ++damaged;
+          ++damaged_;
         }
       }
     }
   }
-  return damaged;
-}
 
-std::string unused_environments(const TimingCache& cache, std::string_view environment) {
-  std::string names;
-  for (const auto& [name, regions] : cache.environments) {
-    names += (names.empty() ? "'" : ", '") + name + "'";
+  void read_answers(const json& entry, TimingCache::Answers& answers) {
+    for (const auto& [question, answer] : entry.items()) {
+      if (auto read = answer_from_json(answer)) {
+        answers.emplace(question, *std::move(read));
+      } else {
+        ++damaged_;
+      }
+    }
   }
-  return "has no timings for '" + std::string(environment) + "', only for " + names +
-         "; they are kept and not used";
-}
 
-// REQUIRES: the text is an object of this schema.
-LoadedTimingCache read_document(const json& document, std::string_view environment) {
+  static void read_device(const json& entry, TimingCache::Environment& environment) {
+    for (const auto& [field, value] : entry.items()) {
+      if (field == "name") {
+        if (value.is_string()) environment.device_name = value;
+      } else if (value.is_number_unsigned()) {
+        environment.device[field] = value.get<uint64_t>();
+      }
+    }
+  }
+
+  size_t damaged_ = 0;
+};
+
+// REQUIRES: the text is an object of a schema that this library knows.
+LoadedTimingCache read_document(const json& document, bool has_parts) {
   LoadedTimingCache loaded;
+  if (!has_parts) {
+    loaded.notes.emplace_back(
+        "has schema 1, of an older Kiln: its timings count where the device and all versions are "
+        "the same; without a description of the device it does not serve a build away from it");
+  }
   const auto environments = document.find("environments");
   if (environments == document.end() || !environments->is_object()) {
     loaded.notes.emplace_back("is damaged and was ignored: it has no object 'environments'");
     return loaded;
   }
-  const size_t damaged = read_environments(*environments, loaded.cache);
-  if (damaged > 0) {
-    loaded.notes.push_back(std::to_string(damaged) + " damaged entries were ignored");
+  EnvironmentReader reader;
+  for (const auto& [name, entry] : environments->items()) {
+    loaded.cache.environments[name] = reader.read(entry, has_parts);
   }
-  if (!loaded.cache.environments.empty() && !loaded.cache.environments.contains(environment)) {
-    loaded.notes.push_back(unused_environments(loaded.cache, environment));
+  if (reader.damaged() > 0) {
+    loaded.notes.push_back(std::to_string(reader.damaged()) + " damaged entries were ignored");
   }
   return loaded;
 }
@@ -107,18 +160,18 @@ const auto* find_in(const Map& map, std::string_view key) {
 
 const Timing* TimingCache::find(std::string_view environment, std::string_view region,
                                 std::string_view candidate) const {
-  const Regions* regions = find_in(environments, environment);
-  const Candidates* candidates = regions == nullptr ? nullptr : find_in(*regions, region);
+  const Environment* known = find_in(environments, environment);
+  const Candidates* candidates = known == nullptr ? nullptr : find_in(known->timings, region);
   return candidates == nullptr ? nullptr : find_in(*candidates, candidate);
 }
 
 void TimingCache::record(std::string_view environment, std::string_view region,
                          std::string_view candidate, Timing timing) {
-  environments[std::string(environment)][std::string(region)].insert_or_assign(
+  environments[std::string(environment)].timings[std::string(region)].insert_or_assign(
       std::string(candidate), std::move(timing));
 }
 
-LoadedTimingCache parse_timing_cache(std::string_view text, std::string_view environment) {
+LoadedTimingCache parse_timing_cache(std::string_view text) {
   const auto ignored = [](std::string why) {
     return LoadedTimingCache{{}, {std::move(why) + "; it is left as it is"}, true};
   };
@@ -130,15 +183,14 @@ LoadedTimingCache parse_timing_cache(std::string_view text, std::string_view env
     return ignored("was ignored: it is not a timing cache");
   }
   const json schema = document.value("schema", json());
-  if (schema != kSchema) {
-    return ignored("was ignored: its schema is " + schema.dump() + ", this library reads " +
+  if (schema != 1 && schema != kSchema) {
+    return ignored("was ignored: its schema is " + schema.dump() + ", this library reads 1 to " +
                    std::to_string(kSchema));
   }
-  return read_document(document, environment);
+  return read_document(document, schema != 1);
 }
 
-LoadedTimingCache load_timing_cache(const std::filesystem::path& path,
-                                    std::string_view environment) {
+LoadedTimingCache load_timing_cache(const std::filesystem::path& path) {
   LoadedTimingCache loaded;
   std::error_code error;
   if (!std::filesystem::exists(path, error) && !error) return loaded;
@@ -153,22 +205,40 @@ LoadedTimingCache load_timing_cache(const std::filesystem::path& path,
     loaded.notes.push_back("was ignored: it has " + std::to_string(file->size()) +
                            " bytes, expected at most " + std::to_string(kMostFileBytes));
   } else {
-    loaded = parse_timing_cache({reinterpret_cast<const char*>(file->data()), file->size()},
-                                environment);
+    loaded = parse_timing_cache({reinterpret_cast<const char*>(file->data()), file->size()});
   }
   const std::string where = "timing cache '" + path.string() + "' ";
   for (std::string& note : loaded.notes) note.insert(0, where);
   return loaded;
 }
 
+std::string note_on_environment(const TimingCache& cache, std::string_view environment) {
+  if (cache.environments.empty() || cache.environments.contains(environment)) return "";
+  std::string names;
+  for (const auto& [name, entry] : cache.environments) {
+    names += (names.empty() ? "'" : ", '") + name + "'";
+  }
+  return "has no timings for '" + std::string(environment) + "', only for " + names +
+         "; they are kept and not used";
+}
+
 std::string to_json(const TimingCache& cache) {
   json environments = json::object();
-  for (const auto& [environment, regions] : cache.environments) {
-    for (const auto& [region, candidates] : regions) {
+  for (const auto& [name, environment] : cache.environments) {
+    json timings = json::object(), answers = json::object(), device = json::object();
+    for (const auto& [region, candidates] : environment.timings) {
       for (const auto& [candidate, timing] : candidates) {
-        environments[environment][region][candidate] = timing_to_json(timing);
+        timings[region][candidate] = timing_to_json(timing);
       }
     }
+    for (const auto& [question, answer] : environment.answers) {
+      answers[question] = {{"values", answer.values}, {"refusal", answer.refusal}};
+    }
+    for (const auto& [field, number] : environment.device) device[field] = number;
+    device["name"] = environment.device_name;
+    environments[name] = {{"timings", std::move(timings)},
+                          {"answers", std::move(answers)},
+                          {"device", std::move(device)}};
   }
   const json document = {
       {"kind", kKind}, {"schema", kSchema}, {"environments", std::move(environments)}};

@@ -1,4 +1,5 @@
-// TimingCache: measured tactics, kept from one build to the next. FORMAT.md has the JSON.
+// TimingCache: what builds found out on a device, kept from one build to the next. FORMAT.md has
+// the JSON.
 #pragma once
 #include <filesystem>
 #include <map>
@@ -19,6 +20,13 @@ struct Timing {
   friend bool operator==(const Timing&, const Timing&) = default;
 };
 
+// What only the device's own machine can say, beside times.
+struct RecordedAnswer {
+  std::vector<std::string> values;
+  std::string refusal;  // why there are none; "" otherwise
+  friend bool operator==(const RecordedAnswer&, const RecordedAnswer&) = default;
+};
+
 // Environment -> region -> candidate. The environment names everything outside the region that a
 // time depends on: device, library versions, provider versions. A region's key is its operations
 // and types, a candidate's its provider and parameters. Entries of other environments are kept, so
@@ -26,7 +34,16 @@ struct Timing {
 struct TimingCache {
   using Candidates = std::map<std::string, Timing, std::less<>>;
   using Regions = std::map<std::string, Candidates, std::less<>>;
-  std::map<std::string, Regions, std::less<>> environments;
+  using Answers = std::map<std::string, RecordedAnswer, std::less<>>;  // by question
+  struct Environment {
+    Regions timings;
+    Answers answers;
+    // The device: what a build without it must know. Empty in files of schema 1.
+    std::string device_name;
+    std::map<std::string, uint64_t> device;
+    friend bool operator==(const Environment&, const Environment&) = default;
+  };
+  std::map<std::string, Environment, std::less<>> environments;
 
   const Timing* find(std::string_view environment, std::string_view region,
                      std::string_view candidate) const;
@@ -41,12 +58,14 @@ struct LoadedTimingCache {
   bool foreign = false;  // the file holds something else, or a newer schema: not to be overwritten
 };
 
-// Never fails: a file that is absent gives an empty cache, one that is damaged, of another schema
-// or made for other environments only gives a note as well. Damaged entries are left out one by
-// one.
-LoadedTimingCache load_timing_cache(const std::filesystem::path& path,
-                                    std::string_view environment);
-LoadedTimingCache parse_timing_cache(std::string_view text, std::string_view environment);
+// Never fails: a file that is absent gives an empty cache, one that is damaged or of a newer schema
+// gives a note as well. Damaged entries are left out one by one.
+LoadedTimingCache load_timing_cache(const std::filesystem::path& path);
+LoadedTimingCache parse_timing_cache(std::string_view text);
+
+// "has no timings for 'x', only for 'y'; they are kept and not used"; "" where it has some, or none
+// at all.
+std::string note_on_environment(const TimingCache& cache, std::string_view environment);
 
 // Equal caches give equal text. Timings that are not finite are written as null and left out by
 // the next load.

@@ -6,7 +6,7 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const kiln::TimingCache cache = kiln::parse_timing_cache(text, "cpu").cache;
-  if (kiln::parse_timing_cache(kiln::to_json(cache), "cpu").cache != cache) std::abort();
+  const kiln::TimingCache cache = kiln::parse_timing_cache(text).cache;
+  if (kiln::parse_timing_cache(kiln::to_json(cache)).cache != cache) std::abort();
   return 0;
 }

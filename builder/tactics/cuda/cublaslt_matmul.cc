@@ -15,18 +15,30 @@ LibraryCall call_of(const cuda::MatmulProblem& problem, const cuda::MatmulAlgori
   return call;
 }
 
+std::string question_of(const cuda::MatmulProblem& problem, size_t most) {
+  const std::string text = encode(cuda::to_operation({problem, {}}));
+  return hashed_question("cublaslt algorithms, " + std::to_string(most), text);
+}
+
 }  // namespace
 
 Result<std::vector<MatmulChoice>> cublaslt_choices(const CudaTools& tools,
                                                    const cuda::MatmulProblem& problem,
                                                    size_t most) {
-  if (tools.cublaslt == nullptr) {
-    return Error{ErrorCode::kUnsupported, "there is no GPU to ask for algorithms"};
-  }
-  KILN_ASSIGN_OR_RETURN(const auto algorithms, matmul_algorithms(*tools.cublaslt, problem, most));
+  const auto ask = [&]() -> Result<DeviceAnswers::Values> {
+    KILN_ASSIGN_OR_RETURN(const auto algorithms, matmul_algorithms(*tools.cublaslt, problem, most));
+    DeviceAnswers::Values keys;
+    for (const auto& algorithm : algorithms) keys.push_back(cuda::to_string(algorithm));
+    return keys;
+  };
+  KILN_ASSIGN_OR_RETURN(
+      const auto keys,
+      tools.answers->get(question_of(problem, most),
+                         tools.cublaslt == nullptr ? nullptr : DeviceAnswers::Ask(ask)));
   std::vector<MatmulChoice> choices;
-  for (const cuda::MatmulAlgorithm& algorithm : algorithms) {
-    choices.push_back({call_of(problem, algorithm), cuda::to_string(algorithm)});
+  for (const std::string& key : keys) {
+    KILN_ASSIGN_OR_RETURN(LibraryCall call, matmul_call(problem, key));
+    choices.push_back({std::move(call), key});
   }
   return choices;
 }

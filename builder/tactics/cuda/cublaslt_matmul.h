@@ -14,7 +14,8 @@ struct MatmulChoice {
   std::string key;   // says the algorithm; matmul_call() makes the call from it again
 };
 
-// Best first, at most `most`. kUnsupported: cuBLASLt has none, or there is no GPU to ask.
+// Best first, at most `most`: recorded answers, else cuBLASLt's. kUnsupported: cuBLASLt has none,
+// or nothing is recorded and there is no GPU to ask.
 Result<std::vector<MatmulChoice>> cublaslt_choices(const CudaTools& tools,
                                                    const cuda::MatmulProblem& problem, size_t most);
 // For a plain `matmul`; request.allow_tf32 is the tools' to say.

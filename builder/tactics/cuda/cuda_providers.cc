@@ -59,7 +59,7 @@ void compile_ahead(const TacticQuery& query, const loop::LoopKernel& kernel) {
 Result<Lowered> generated_lower(const TacticQuery& query, const Tactic& tactic) {
   KILN_ASSIGN_OR_RETURN(Lowered lowered, lower_loop_region(*query.region.body));
   KILN_ASSIGN_OR_RETURN(const auto kernel, kernel_of(lowered));
-  compile_ahead(query, kernel);
+  if (query.cuda->device) compile_ahead(query, kernel);  // elsewhere the winner alone is lowered
   std::get<HostCall>(lowered.steps.front()).operation.set(kScheduleAttribute, tactic.key);
   return lowered;
 }

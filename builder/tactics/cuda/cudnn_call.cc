@@ -1,6 +1,5 @@
 #include "builder/tactics/cuda/cudnn_call.h"
 
-#include "engine/cuda/cudnn_handle.h"
 #include "engine/cuda/steps/cudnn_graph.h"
 
 namespace kiln {
@@ -15,17 +14,8 @@ int64_t span_bytes(const CudnnTensor& tensor) {
 
 }  // namespace
 
-Result<CudnnTarget> cudnn_target(const CudaTools& tools) {
-  if (!tools.device || !tools.cudnn) {
-    return Error{ErrorCode::kUnsupported, "there is no GPU to ask cuDNN about"};
-  }
-  KILN_ASSIGN_OR_RETURN(const cuda::CudnnApi* cudnn, tools.cudnn->api());
-  KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, tools.cudnn->get());
-  return CudnnTarget::of_handle(*cudnn, handle);
-}
-
-LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
-                       const CudnnPlan& plan, const std::vector<CudnnOperand>& operands) {
+LibraryCall cudnn_call(const CudnnProblem& problem, const CudnnPlan& plan,
+                       const std::vector<CudnnOperand>& operands) {
   std::vector<int64_t> uids, offsets, bytes, scalar_uids;
   std::vector<double> scalars;
   for (const CudnnOperand& operand : operands) {
@@ -51,7 +41,7 @@ LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
       .set("bytes", bytes)
       .set("scalar_uids", scalar_uids)
       .set("scalars", scalars)
-      .set("version", static_cast<int64_t>(target.cudnn().get_version()));
+      .set("version", static_cast<int64_t>(plan.version));
   return call;
 }
 

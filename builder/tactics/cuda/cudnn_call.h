@@ -1,13 +1,9 @@
 // A plan of cuDNN as a step of a region.
 #pragma once
-#include "builder/cuda/build_tools.h"
 #include "builder/tactics/cuda/cudnn_plans.h"
 #include "builder/tactics/lowered.h"
 
 namespace kiln {
-
-// The GPU that the tools hold. kUnsupported where there is none.
-Result<CudnnTarget> cudnn_target(const CudaTools& tools);
 
 // A tensor of the problem and where it starts in its operand, in elements.
 struct CudnnOperand {
@@ -16,7 +12,7 @@ struct CudnnOperand {
 };
 
 // Operands in the order of the call's inputs, then outputs; the buffers are left to the caller.
-LibraryCall cudnn_call(const CudnnTarget& target, const CudnnProblem& problem,
-                       const CudnnPlan& plan, const std::vector<CudnnOperand>& operands);
+LibraryCall cudnn_call(const CudnnProblem& problem, const CudnnPlan& plan,
+                       const std::vector<CudnnOperand>& operands);
 
 }  // namespace kiln

@@ -2,9 +2,8 @@
 
 #include <algorithm>
 
+#include "builder/tactics/cuda/cudnn_answers.h"
 #include "builder/tactics/cuda/cudnn_call.h"
-#include "builder/tactics/cuda/cudnn_plans.h"
-#include "engine/cuda/device.h"
 
 namespace kiln {
 namespace {
@@ -248,18 +247,16 @@ Result<ConvProblem> anchor_problem(const ir::Graph& body, const EpilogueChain& c
 
 Result<std::vector<ConvChoice>> cudnn_choices(const CudaTools& tools, const ConvRequest& request,
                                               size_t most) {
-  KILN_ASSIGN_OR_RETURN(const CudnnTarget target, cudnn_target(tools));
-  const cuda::CurrentDevice current(*tools.device);
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, problem_of(request));
   KILN_ASSIGN_OR_RETURN(const auto engines,
-                        cudnn_engines(target, made.problem, {most, tools.allow_tf32}));
+                        cudnn_engines(tools, made.problem, {most, tools.allow_tf32}));
   std::vector<CudnnOperand> operands;
   for (const auto& input : made.inputs) operands.push_back({input.first});
   operands.push_back({made.output});
   std::vector<ConvChoice> choices;
   for (const std::string& engine : engines) {
-    const auto plan = make_cudnn_plan(target, made.problem, engine);
-    if (plan.ok()) choices.push_back({cudnn_call(target, made.problem, *plan, operands), engine});
+    const auto plan = make_cudnn_plan(tools, made.problem, engine);
+    if (plan.ok()) choices.push_back({cudnn_call(made.problem, *plan, operands), engine});
   }
   if (choices.empty()) return refuse("cuDNN has no engine for this convolution");
   return choices;

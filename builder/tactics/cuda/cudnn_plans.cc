@@ -271,6 +271,7 @@ Result<CudnnPlan> make_cudnn_plan(const CudnnTarget& target, const CudnnProblem&
       const int64_t workspace,
       plan.get_int(CUDNN_ATTR_EXECUTION_PLAN_WORKSPACE_SIZE, "asking a plan for its workspace"));
   CudnnPlan made;
+  made.version = target.cudnn().get_version();
   made.workspace_bytes = static_cast<uint64_t>(std::max<int64_t>(workspace, 0));
   made.tf32 = rounds_to_tf32(notes, problem);
   KILN_ASSIGN_OR_RETURN(

@@ -43,7 +43,8 @@ Result<std::vector<std::string>> cudnn_engines(const CudnnTarget& target,
 struct CudnnPlan {
   std::string json;  // as cuDNN reads it back
   uint64_t workspace_bytes = 0;
-  bool tf32 = false;  // rounds f32 operands to TF32
+  bool tf32 = false;     // rounds f32 operands to TF32
+  uint64_t version = 0;  // cudnnGetVersion() of the cuDNN that made it: 91900
 };
 
 // kUnsupported: the engine refuses the problem, or `engine` is no such text.

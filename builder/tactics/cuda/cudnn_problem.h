@@ -3,6 +3,7 @@
 #include <cudnn_graph.h>
 
 #include <optional>
+#include <string>
 #include <variant>
 #include <vector>
 
@@ -59,5 +60,8 @@ struct CudnnProblem {
     return static_cast<int64_t>(tensors.size()) - 1;
   }
 };
+
+// A line for each tensor and operation; different problems have different texts.
+std::string to_text(const CudnnProblem& problem);
 
 }  // namespace kiln

@@ -2,12 +2,11 @@
 
 #include <algorithm>
 
-#include "builder/cuda/build_tools.h"
+#include "builder/tactics/cuda/cudnn_answers.h"
 #include "builder/tactics/cuda/cudnn_attention.h"
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
 #include "builder/tactics/split_anchor.h"
-#include "engine/cuda/device.h"
 
 namespace kiln {
 namespace {
@@ -53,11 +52,11 @@ Result<ConvProblem> problem_of(const ir::Graph& body, const std::string& form) {
 }
 
 // Adds the engines of a form to `tactics`; the reason where there are none.
-std::string propose(const CudnnTarget& target, const ir::Graph& body, const char* form,
+std::string propose(const CudaTools& tools, const ir::Graph& body, const char* form,
                     const CudnnLimits& limits, std::vector<Tactic>& tactics) {
   const auto made = problem_of(body, form);
   if (!made.ok()) return made.error().message;
-  const auto engines = cudnn_engines(target, made->problem, limits);
+  const auto engines = cudnn_engines(tools, made->problem, limits);
   if (!engines.ok()) return engines.error().message;
   for (const std::string& engine : *engines) tactics.push_back({form + ("/" + engine)});
   return engines->empty() ? "cuDNN has no engine for it" : "";
@@ -85,25 +84,25 @@ class Buffers {
 };
 
 // The call with its input buffers; the output is the caller's.
-Result<LibraryCall> make_call(const CudnnTarget& target, const ConvProblem& made,
+Result<LibraryCall> make_call(const CudaTools& tools, const ConvProblem& made,
                               const std::string& engine, Buffers& buffers) {
-  KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(target, made.problem, engine));
+  KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(tools, made.problem, engine));
   std::vector<CudnnOperand> operands;
   for (const auto& input : made.inputs) operands.push_back({input.first});
   operands.push_back({made.output});
-  LibraryCall call = cudnn_call(target, made.problem, plan, operands);
+  LibraryCall call = cudnn_call(made.problem, plan, operands);
   for (const auto& input : made.inputs) call.inputs.push_back(buffers.of(input.second));
   return call;
 }
 
-Result<Lowered> lower_split(const CudnnTarget& target, const ir::Graph& body,
+Result<Lowered> lower_split(const CudaTools& tools, const ir::Graph& body,
                             const std::string& engine) {
   KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, split_chain(body));
   KILN_ASSIGN_OR_RETURN(const SplitRest rest, split_rest(body, chain));
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, anchor_problem(body, chain));
   Lowered lowered;
   Buffers buffers(body, lowered);
-  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(target, made, engine, buffers));
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(tools, made, engine, buffers));
   const LocalBuffer between = {LocalBuffer::Kind::kTemporary, 0};
   lowered.temporaries.push_back(rest.anchor_result);
   call.outputs.push_back(between);
@@ -119,25 +118,25 @@ Result<Lowered> lower_split(const CudnnTarget& target, const ir::Graph& body,
   return lowered;
 }
 
-Result<Lowered> lower_fused(const CudnnTarget& target, const ir::Graph& body,
-                            const std::string& form, const std::string& engine) {
+Result<Lowered> lower_fused(const CudaTools& tools, const ir::Graph& body, const std::string& form,
+                            const std::string& engine) {
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, problem_of(body, form));
   Lowered lowered;
   Buffers buffers(body, lowered);
-  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(target, made, engine, buffers));
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(tools, made, engine, buffers));
   call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
   lowered.steps.emplace_back(std::move(call));
   return lowered;
 }
 
-Result<Lowered> lower_attention(const CudnnTarget& target, const ir::Graph& body,
+Result<Lowered> lower_attention(const CudaTools& tools, const ir::Graph& body,
                                 const std::string& engine) {
   KILN_ASSIGN_OR_RETURN(const AttentionProblem made, attention_problem(body));
-  KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(target, made.problem, engine));
+  KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(tools, made.problem, engine));
   std::vector<CudnnOperand> operands;
   for (const PlacedOperand& input : made.inputs) operands.push_back({input.number, input.offset});
   operands.push_back({made.output});
-  LibraryCall call = cudnn_call(target, made.problem, plan, operands);
+  LibraryCall call = cudnn_call(made.problem, plan, operands);
   Lowered lowered;
   Buffers buffers(body, lowered);
   for (const PlacedOperand& input : made.inputs) call.inputs.push_back(buffers.of(input.value));
@@ -146,14 +145,14 @@ Result<Lowered> lower_attention(const CudnnTarget& target, const ir::Graph& body
   return lowered;
 }
 
-std::vector<Tactic> attention_candidates(const CudnnTarget& target, const ir::Graph& body,
+std::vector<Tactic> attention_candidates(const CudaTools& tools, const ir::Graph& body,
                                          std::string& refusal) {
   const auto made = attention_problem(body);
   if (!made.ok()) {
     refusal = made.error().message;
     return {};
   }
-  const auto engines = cudnn_engines(target, made->problem, {kAttentionEngines, false});
+  const auto engines = cudnn_engines(tools, made->problem, {kAttentionEngines, false});
   std::vector<Tactic> tactics;
   if (!engines.ok()) {
     refusal = engines.error().message;
@@ -166,54 +165,45 @@ std::vector<Tactic> attention_candidates(const CudnnTarget& target, const ir::Gr
   return tactics;
 }
 
-}  // namespace
-
-std::vector<Tactic> cudnn_candidates_for(const CudnnTarget& target, const ir::Region& region,
-                                         bool allow_tf32, std::string& refusal) {
-  if (region.kind == Kind::kAttention) return attention_candidates(target, *region.body, refusal);
-  if (region.kind != Kind::kConvolution) {
-    refusal = "covers convolutions and attention only";
-    return {};
-  }
+std::vector<Tactic> convolution_candidates(const CudaTools& tools, const ir::Graph& body,
+                                           std::string& refusal) {
+  const bool tf32 = tools.allow_tf32;
   std::vector<Tactic> tactics;
-  propose(target, *region.body, kResidualFirst, {kEngines, allow_tf32}, tactics);
+  propose(tools, body, kResidualFirst, {kEngines, tf32}, tactics);
   const size_t most = tactics.empty() ? kEngines : kSecondOrderEngines;
-  const std::string why = propose(target, *region.body, kFused, {most, allow_tf32}, tactics);
-  const std::string why_split =
-      propose(target, *region.body, kSplit, {kEngines, allow_tf32}, tactics);
+  const std::string why = propose(tools, body, kFused, {most, tf32}, tactics);
+  const std::string why_split = propose(tools, body, kSplit, {kEngines, tf32}, tactics);
   if (tactics.empty()) refusal = "fused: " + why + "; split: " + why_split;
   return tactics;
 }
 
-Result<Lowered> cudnn_lower_for(const CudnnTarget& target, const ir::Region& region,
-                                const Tactic& tactic) {
-  const size_t slash = tactic.key.find('/');
-  if (slash == std::string::npos) return refuse("'" + tactic.key + "' is no tactic of cuDNN");
-  const std::string form = tactic.key.substr(0, slash), engine = tactic.key.substr(slash + 1);
-  if (form == kAttention) return lower_attention(target, *region.body, engine);
-  if (form == kSplit) return lower_split(target, *region.body, engine);
-  return lower_fused(target, *region.body, form, engine);
-}
+}  // namespace
 
 std::vector<Tactic> cudnn_candidates(const TacticQuery& query, std::string& refusal) {
   if (query.cuda == nullptr) {
     refusal = "is for GPUs";
     return {};
   }
-  const auto target = cudnn_target(*query.cuda);
-  if (!target.ok()) {
-    refusal = target.error().message;
-    return {};
+  const ir::Graph& body = *query.region.body;
+  if (query.region.kind == Kind::kAttention) {
+    return attention_candidates(*query.cuda, body, refusal);
   }
-  const cuda::CurrentDevice current(*query.cuda->device);
-  return cudnn_candidates_for(*target, query.region, query.cuda->allow_tf32, refusal);
+  if (query.region.kind == Kind::kConvolution) {
+    return convolution_candidates(*query.cuda, body, refusal);
+  }
+  refusal = "covers convolutions and attention only";
+  return {};
 }
 
 Result<Lowered> cudnn_lower(const TacticQuery& query, const Tactic& tactic) {
   if (query.cuda == nullptr) return refuse("is for GPUs");
-  KILN_ASSIGN_OR_RETURN(const CudnnTarget target, cudnn_target(*query.cuda));
-  const cuda::CurrentDevice current(*query.cuda->device);
-  return cudnn_lower_for(target, query.region, tactic);
+  const size_t slash = tactic.key.find('/');
+  if (slash == std::string::npos) return refuse("'" + tactic.key + "' is no tactic of cuDNN");
+  const std::string form = tactic.key.substr(0, slash), engine = tactic.key.substr(slash + 1);
+  const ir::Graph& body = *query.region.body;
+  if (form == kAttention) return lower_attention(*query.cuda, body, engine);
+  if (form == kSplit) return lower_split(*query.cuda, body, engine);
+  return lower_fused(*query.cuda, body, form, engine);
 }
 
 }  // namespace kiln

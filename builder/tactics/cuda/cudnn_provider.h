@@ -1,6 +1,5 @@
 // Tactic provider "cudnn": convolutions with their epilogues, and attention.
 #pragma once
-#include "builder/tactics/cuda/cudnn_plans.h"
 #include "builder/tactics/tactic.h"
 
 namespace kiln {
@@ -12,11 +11,5 @@ std::vector<Tactic> cudnn_candidates(const TacticQuery& query, std::string& refu
 // Library calls, and in split forms "loop" host calls for what is around them, which lower_device()
 // turns into launches.
 Result<Lowered> cudnn_lower(const TacticQuery& query, const Tactic& tactic);
-
-// The same for any target; what the functions above do on the GPU of the query's tools.
-std::vector<Tactic> cudnn_candidates_for(const CudnnTarget& target, const ir::Region& region,
-                                         bool allow_tf32, std::string& refusal);
-Result<Lowered> cudnn_lower_for(const CudnnTarget& target, const ir::Region& region,
-                                const Tactic& tactic);
 
 }  // namespace kiln

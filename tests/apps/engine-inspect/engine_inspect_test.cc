@@ -44,7 +44,7 @@ TEST_F(EngineInspect, SaysThatAnEngineIsNotVerified) {
   plan.origin.verified = false;
   plan.batch_padding = false;
   plan.batch_padding_reason = "node 'mean' mixes rows";
-  expect_lines(inspect(plan, {}).out, {"verified   NO: engine-run needs --allow-unverified",
+  expect_lines(inspect(plan, {}).out, {"verified   NO: refused until engine-build --verify-engine",
                                        "padding    no: node 'mean' mixes rows"});
 }
 

@@ -65,9 +65,9 @@ class SelectTactic : public ::testing::Test {
   }
 
   Result<Selection> select() {
-    SelectionContext context{providers_, judge_, cache_, "lab", banned_};
-    const TacticQuery query{region_, {type_}, {type_}, {std::nullopt}, device_, {}};
-    return select_tactic(query, context);
+    SelectionContext context{providers_, &judge_, cache_, "lab"};
+    KILN_ASSIGN_OR_RETURN(auto selection, select_tactic(query_, context));
+    return *std::move(selection);
   }
 
   TensorType type_{DType::kF32, {8}};
@@ -75,8 +75,8 @@ class SelectTactic : public ::testing::Test {
   DeviceInfo device_;
   FakeJudge judge_;
   TimingCache cache_;
-  std::set<std::string> banned_;
   std::vector<TacticProvider> providers_ = {kNone, kFirst, kSecond};
+  TacticQuery query_{region_, {type_}, {type_}, {std::nullopt}, device_, {}};
 };
 
 TEST_F(SelectTactic, TakesTheFastestThatIsRight) {
@@ -117,11 +117,39 @@ TEST_F(SelectTactic, JudgesNothingThatTheCacheKnows) {
 
 TEST_F(SelectTactic, PassesOverWhatIsBanned) {
   judge_.timings = {{"bf16", right(1)}, {"f16", right(5)}, {"f64", right(6)}};
-  banned_.insert(select()->winner);
+  SelectionContext context{providers_, &judge_, cache_, "lab"};
+  ban_tactic(select()->winner, context);
   const auto selection = select();
   ASSERT_TRUE(selection.ok());
   EXPECT_EQ(selection->record.chosen, 1);
   EXPECT_EQ(selection->record.candidates[0].verdict, report::Verdict::kWrong);
+}
+
+// Where the device is elsewhere.
+TEST_F(SelectTactic, WithoutAJudgeTakesWhatTheCacheKnows) {
+  SelectionContext context{providers_, nullptr, cache_, "lab"};
+  auto selection = select_tactic(query_, context);
+  ASSERT_TRUE(selection.ok()) << selection.error().message;
+  EXPECT_FALSE(selection->has_value());
+  judge_.timings = {{"bf16", wrong()}, {"f16", right(5)}, {"f64", right(6)}};
+  const auto judged = select();
+  ASSERT_TRUE(judged.ok());
+  selection = select_tactic(query_, context);
+  ASSERT_TRUE(selection.ok() && selection->has_value());
+  EXPECT_EQ((*selection)->record, judged->record);
+  // A candidate that was never timed does not stand in the way of one that was.
+  cache_.environments["lab"].timings[region_key(query_)].erase("first@1/bf16");
+  selection = select_tactic(query_, context);
+  ASSERT_TRUE(selection.ok() && selection->has_value());
+  EXPECT_EQ((*selection)->record.chosen, 1);
+  EXPECT_EQ((*selection)->record.candidates[0].reason, "the timing cache does not know it");
+  // Known to be wrong is not unknown.
+  for (const char* key : {"first@1/bf16", "first@1/f16", "second@1/f64"}) {
+    cache_.record("lab", region_key(query_), key, wrong());
+  }
+  selection = select_tactic(query_, context);
+  ASSERT_FALSE(selection.ok());
+  EXPECT_EQ(selection.error().code, ErrorCode::kVerification);
 }
 
 TEST_F(SelectTactic, FailsWhenNoneIsRight) {
