@@ -3,9 +3,9 @@
 #include <algorithm>
 
 #include "builder/clean/constant_value.h"
+#include "builder/tactics/cuda/call_and_rest.h"
 #include "builder/tactics/cuda/cublaslt_epilogue.h"
 #include "builder/tactics/cuda/cublaslt_matmul.h"
-#include "builder/tactics/split_anchor.h"
 
 namespace kiln {
 namespace {
@@ -16,15 +16,12 @@ constexpr size_t kAlgorithms = 8;  // of each form
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
-size_t input_number(const ir::Graph& body, ir::ValueId value) {
-  const auto inputs = body.inputs();
-  return static_cast<size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin());
-}
-
 // The region's input, or what it holds in the dtype that the call reads.
 Result<LocalBuffer> operand_buffer(const TacticQuery& query, ir::ValueId value, DType wanted,
                                    Lowered& lowered) {
-  const size_t number = input_number(*query.region.body, value);
+  const auto inputs = query.region.body->inputs();
+  const auto number =
+      static_cast<size_t>(std::find(inputs.begin(), inputs.end(), value) - inputs.begin());
   const TensorType& type = query.inputs[number];
   if (type.dtype == wanted) {
     return LocalBuffer{LocalBuffer::Kind::kInput, static_cast<uint32_t>(number)};
@@ -57,8 +54,7 @@ Result<Lowered> lower_fused(const TacticQuery& query, std::string_view algorithm
                         fuse_matmul_epilogue(*query.region.body, query.cuda->allow_tf32));
   Lowered lowered;
   KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(query, fused, algorithm, lowered));
-  call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
-  lowered.steps.emplace_back(std::move(call));
+  add_call(std::move(call), lowered);
   return lowered;
 }
 
@@ -80,20 +76,7 @@ Result<Lowered> lower_split(const TacticQuery& query, std::string_view algorithm
   KILN_ASSIGN_OR_RETURN(const Split parts, split(body, query.cuda->allow_tf32));
   Lowered lowered;
   KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(query, parts.product, algorithm, lowered));
-  const LocalBuffer between = {LocalBuffer::Kind::kTemporary, 0};
-  lowered.temporaries.push_back(parts.rest.anchor_result);
-  call.outputs.push_back(between);
-  HostCall loop{Operation{"loop", {}}.set("kernel", loop::encode(parts.rest.kernel)), {}, {}};
-  for (size_t i = 0; i < parts.rest.inputs.size(); ++i) {
-    const auto number = static_cast<uint32_t>(input_number(body, parts.rest.inputs[i]));
-    loop.inputs.push_back(
-        i == parts.rest.anchor_input ? between : LocalBuffer{LocalBuffer::Kind::kInput, number});
-  }
-  for (uint32_t i = 0; i < body.outputs().size(); ++i) {
-    loop.outputs.push_back({LocalBuffer::Kind::kOutput, i});
-  }
-  lowered.steps.emplace_back(std::move(call));
-  lowered.steps.emplace_back(std::move(loop));
+  add_call_and_rest(std::move(call), body, parts.rest, lowered);
   return lowered;
 }
 

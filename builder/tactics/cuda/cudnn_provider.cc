@@ -1,12 +1,10 @@
 #include "builder/tactics/cuda/cudnn_provider.h"
 
-#include <algorithm>
-
+#include "builder/tactics/cuda/call_and_rest.h"
 #include "builder/tactics/cuda/cudnn_answers.h"
 #include "builder/tactics/cuda/cudnn_attention.h"
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
-#include "builder/tactics/split_anchor.h"
 
 namespace kiln {
 namespace {
@@ -62,36 +60,18 @@ std::string propose(const CudaTools& tools, const ir::Graph& body, const char* f
   return engines->empty() ? "cuDNN has no engine for it" : "";
 }
 
-// The buffers of a lowering that is being made.
-class Buffers {
- public:
-  Buffers(const ir::Graph& body, Lowered& lowered) : body_(body), lowered_(lowered) {}
-
-  LocalBuffer of(ir::ValueId value) {
-    const auto inputs = body_.inputs();
-    const auto found = std::find(inputs.begin(), inputs.end(), value);
-    if (found != inputs.end()) {
-      return {LocalBuffer::Kind::kInput, static_cast<uint32_t>(found - inputs.begin())};
-    }
-    const ir::Value& constant = body_.value(value);
-    lowered_.constants.push_back({constant.type, *constant.constant});
-    return {LocalBuffer::Kind::kConstant, static_cast<uint32_t>(lowered_.constants.size() - 1)};
-  }
-
- private:
-  const ir::Graph& body_;
-  Lowered& lowered_;
-};
-
 // The call with its input buffers; the output is the caller's.
-Result<LibraryCall> make_call(const CudaTools& tools, const ConvProblem& made,
-                              const std::string& engine, Buffers& buffers) {
+Result<LibraryCall> make_call(const CudaTools& tools, const ir::Graph& body,
+                              const ConvProblem& made, const std::string& engine,
+                              Lowered& lowered) {
   KILN_ASSIGN_OR_RETURN(const CudnnPlan plan, make_cudnn_plan(tools, made.problem, engine));
   std::vector<CudnnOperand> operands;
   for (const auto& input : made.inputs) operands.push_back({input.first});
   operands.push_back({made.output});
   LibraryCall call = cudnn_call(made.problem, plan, operands);
-  for (const auto& input : made.inputs) call.inputs.push_back(buffers.of(input.second));
+  for (const auto& input : made.inputs) {
+    call.inputs.push_back(buffer_of(body, input.second, lowered));
+  }
   return call;
 }
 
@@ -101,20 +81,8 @@ Result<Lowered> lower_split(const CudaTools& tools, const ir::Graph& body,
   KILN_ASSIGN_OR_RETURN(const SplitRest rest, split_rest(body, chain));
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, anchor_problem(body, chain));
   Lowered lowered;
-  Buffers buffers(body, lowered);
-  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(tools, made, engine, buffers));
-  const LocalBuffer between = {LocalBuffer::Kind::kTemporary, 0};
-  lowered.temporaries.push_back(rest.anchor_result);
-  call.outputs.push_back(between);
-  HostCall loop{Operation{"loop", {}}.set("kernel", loop::encode(rest.kernel)), {}, {}};
-  for (size_t i = 0; i < rest.inputs.size(); ++i) {
-    loop.inputs.push_back(i == rest.anchor_input ? between : buffers.of(rest.inputs[i]));
-  }
-  for (uint32_t i = 0; i < body.outputs().size(); ++i) {
-    loop.outputs.push_back({LocalBuffer::Kind::kOutput, i});
-  }
-  lowered.steps.emplace_back(std::move(call));
-  lowered.steps.emplace_back(std::move(loop));
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(tools, body, made, engine, lowered));
+  add_call_and_rest(std::move(call), body, rest, lowered);
   return lowered;
 }
 
@@ -122,10 +90,8 @@ Result<Lowered> lower_fused(const CudaTools& tools, const ir::Graph& body, const
                             const std::string& engine) {
   KILN_ASSIGN_OR_RETURN(const ConvProblem made, problem_of(body, form));
   Lowered lowered;
-  Buffers buffers(body, lowered);
-  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(tools, made, engine, buffers));
-  call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
-  lowered.steps.emplace_back(std::move(call));
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(tools, body, made, engine, lowered));
+  add_call(std::move(call), lowered);
   return lowered;
 }
 
@@ -138,10 +104,10 @@ Result<Lowered> lower_attention(const CudaTools& tools, const ir::Graph& body,
   operands.push_back({made.output});
   LibraryCall call = cudnn_call(made.problem, plan, operands);
   Lowered lowered;
-  Buffers buffers(body, lowered);
-  for (const PlacedOperand& input : made.inputs) call.inputs.push_back(buffers.of(input.value));
-  call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
-  lowered.steps.emplace_back(std::move(call));
+  for (const PlacedOperand& input : made.inputs) {
+    call.inputs.push_back(buffer_of(body, input.value, lowered));
+  }
+  add_call(std::move(call), lowered);
   return lowered;
 }
 

@@ -1,0 +1,20 @@
+// A region as a library's call and, where the call leaves something out, one loop behind it.
+#pragma once
+#include "builder/tactics/lowered.h"
+#include "builder/tactics/split_anchor.h"
+
+namespace kiln {
+
+// Where a step reads `value`, an input or a constant of the body; a constant is added to the
+// lowering.
+LocalBuffer buffer_of(const ir::Graph& body, ir::ValueId value, Lowered& lowered);
+
+// The call, complete but for its output, makes the region's only one.
+void add_call(LibraryCall call, Lowered& lowered);
+
+// The call, complete but for its output, makes the anchor's result; the loop makes the region's
+// outputs from it.
+void add_call_and_rest(LibraryCall call, const ir::Graph& body, const SplitRest& rest,
+                       Lowered& lowered);
+
+}  // namespace kiln
