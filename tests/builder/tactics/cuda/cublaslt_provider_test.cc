@@ -244,6 +244,7 @@ TEST_F(CublasLtProvider, LeavesOtherEpiloguesAlone) {
 TEST_F(CublasLtProvider, MakesACallFromItsKeyAlone) {
   for (uint32_t hidden : {0U, 5U}) {
     fake_.hidden = hidden;
+    tools_.answers = std::make_shared<DeviceAnswers>();  // another library: ask again
     const MatmulRequest request{
         {}, {DType::kF32, {3, 5}}, {DType::kF32, {5, 7}}, {DType::kF32, {3, 7}}};
     const auto choices = cublaslt_choices(tools_, request, 8);
