@@ -18,7 +18,6 @@
 #include "formats/version.h"
 
 namespace kiln {
-namespace {}  // namespace
 
 BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, ChosenTarget target,
                        LoadedTimingCache cache, std::span<const Plugin> plugins,
