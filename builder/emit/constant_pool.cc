@@ -3,6 +3,7 @@
 #include <xxhash.h>
 
 #include <cstring>
+#include <span>
 
 namespace kiln {
 
@@ -44,8 +45,8 @@ SharedBytes ConstantPool::weights() const {
 uint32_t BlobPool::add(std::string_view bytes) {
   if (const auto known = numbers_.find(bytes); known != numbers_.end()) return known->second;
   const auto number = static_cast<uint32_t>(blobs_.size());
-  std::vector<std::byte> copy(bytes.size());
-  std::memcpy(copy.data(), bytes.data(), bytes.size());
+  const auto span = std::as_bytes(std::span(bytes));
+  std::vector<std::byte> copy(span.begin(), span.end());
   blobs_.push_back(SharedBytes::take(std::move(copy)));
   numbers_.emplace(bytes, number);
   return number;

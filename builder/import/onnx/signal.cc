@@ -1,7 +1,7 @@
 // DFT, STFT, LRN, Det, MelWeightMatrix.
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <span>
 
 #include "builder/import/onnx/handlers.h"
 
@@ -129,8 +129,8 @@ Outputs mel_weight_matrix(NodeContext& c) {
         weight = float(right - r) / float(right - middle);
     }
   }
-  std::vector<std::byte> bytes(weights.size() * sizeof(float));
-  std::memcpy(bytes.data(), weights.data(), bytes.size());
+  const auto span = std::as_bytes(std::span(weights));
+  std::vector<std::byte> bytes(span.begin(), span.end());
   const ValueId matrix =
       c.constant({DType::kF32, {rows, bins}}, SharedBytes::take(std::move(bytes)));
   return one(c.cast(matrix, c.get_dtype("output_datatype", DType::kF32)));
