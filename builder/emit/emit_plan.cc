@@ -168,7 +168,7 @@ report::Memory PlanBuilder::add_point(const Schedule& schedule) {
     if (!region.alias) add_steps(region, i, graph, placed.regions[i], point.steps);
   }
   const auto outputs_number = static_cast<uint32_t>(point.region_names.size());
-  if (!placed.final_copies.empty()) point.region_names.push_back("outputs");
+  if (!placed.final_copies.empty()) point.region_names.emplace_back("outputs");
   for (plan::Copy& copy : placed.final_copies) point.steps.push_back({outputs_number, copy});
   choose_programmatic(point.steps);
   plan_.points.push_back(std::move(point));

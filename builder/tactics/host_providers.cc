@@ -19,7 +19,7 @@ Operation onednn_operation(const ir::Node& node, Operation plain) {
   if (!is_conv && !std::holds_alternative<ir::MatMul>(node.op)) return plain;
   plain.name = "onednn." + plain.name;
   std::vector<std::string> post_ops;
-  if (node.inputs.size() == 3) post_ops.push_back("bias");
+  if (node.inputs.size() == 3) post_ops.emplace_back("bias");
   plain.set("post_ops", std::move(post_ops));
   return plain;
 }

@@ -49,7 +49,7 @@ void take_apart(Graph& graph, NodeId id) {
 std::vector<std::string> type_texts(const Graph& graph, const ir::Node& node) {
   std::vector<std::string> texts;
   for (ir::ValueId id : node.inputs) texts.push_back(to_string(graph.type(id)));
-  texts.push_back("->");
+  texts.emplace_back("->");
   for (ir::ValueId id : node.outputs) texts.push_back(to_string(graph.type(id)));
   return texts;
 }

@@ -91,9 +91,9 @@ int64_t add_tensor(CudnnProblem& problem, DType dtype, const View& view, bool is
 
 void add_convolution(CudnnProblem& problem, const Geometry& geometry, int64_t x, int64_t w,
                      int64_t y) {
-  problem.operations.push_back(CudnnConvolution{x, w, y, geometry.strides, geometry.dilations,
-                                                geometry.pads_begin, geometry.pads_end,
-                                                geometry.transposed});
+  problem.operations.emplace_back(CudnnConvolution{x, w, y, geometry.strides, geometry.dilations,
+                                                   geometry.pads_begin, geometry.pads_end,
+                                                   geometry.transposed});
 }
 
 CudnnPointwise activation(const ChainStep& step) {

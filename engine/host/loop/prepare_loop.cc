@@ -16,7 +16,6 @@
 namespace kiln::host {
 namespace {
 
-using loop::Expr;
 using loop::ExprId;
 
 // Points times exprs: the scalar operations of one run.
