@@ -86,9 +86,14 @@ Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
 }
 
 Result<> BuildState::check_batch_in_values(const ir::Graph& graph, const ShapePoint& point) {
-  const auto single = import(single_row(point));
+  const auto single = import(with_rows(point, 1));
   if (single.ok()) {
-    const auto reason = batch_in_values(graph, *single, output_axes_);
+    auto reason = batch_in_values(graph, *single, output_axes_);
+    // Import folds more of a small graph: what one row lacks may only be folded there.
+    if (reason) {
+      const auto more = import(with_rows(point, point.batch + 1));
+      if (more.ok()) reason = batch_in_values(graph, *more, output_axes_);
+    }
     if (!reason) return Ok();
     batch_padding_reason_ = *reason;
   } else {

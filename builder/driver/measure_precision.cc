@@ -72,7 +72,7 @@ Result<> BuildState::measure_precision(const ShapePoint& point, double from, dou
   NarrowGoal& goal = narrow_goals_[point.shape_set];
   if (goal.met) return Ok();
   meter_.begin("precision " + point.name, from, to);
-  const ShapePoint single = batch_padding_ && point.batch > 1 ? single_row(point) : point;
+  const ShapePoint single = batch_padding_ && point.batch > 1 ? with_rows(point, 1) : point;
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(single));
   KILN_RETURN_IF_ERROR(check_memory(graph, point.name, available_memory_bytes()));
   PassContext passes;

@@ -71,13 +71,14 @@ struct EngineVerifier::Rows {
   std::vector<std::vector<double>> noise;  // by row and output
 };
 
-ShapePoint single_row(const ShapePoint& point) {
-  ShapePoint single = point;
+ShapePoint with_rows(const ShapePoint& point, int64_t rows) {
+  ShapePoint other = point;
   for (const auto& [name, axis] : point.batch_axes) {
-    single.inputs[name][static_cast<size_t>(axis)] /= point.batch;
+    int64_t& extent = other.inputs[name][static_cast<size_t>(axis)];
+    extent = extent / point.batch * rows;
   }
-  single.batch = 1;
-  return single;
+  other.batch = rows;
+  return other;
 }
 
 bool EngineVerifier::by_rows(const ShapePoint& point) const {
@@ -111,7 +112,7 @@ Result<std::shared_ptr<const EngineVerifier::Rows>> EngineVerifier::answered_row
     std::span<const std::vector<HostTensor>> given) {
   auto& shared = rows_[{point.shape_set, name}];
   if (shared) return shared;
-  const ShapePoint single = single_row(point);
+  const ShapePoint single = with_rows(point, 1);
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import_(single));
   Rows rows;
   rows.inputs = given.empty() ? made_up_rows(graph, single)
@@ -214,7 +215,7 @@ Result<PointVerdict> EngineVerifier::verify_whole(const ShapePoint& point) {
 Result<PointVerdict> EngineVerifier::verify_data(const ShapePoint& point, const UserData& data,
                                                  int64_t most_rows) {
   const std::string name = "verify data '" + data.file.filename().string() + "'";
-  const ShapePoint shape = by_rows(point) ? single_row(point) : point;
+  const ShapePoint shape = by_rows(point) ? with_rows(point, 1) : point;
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import_(shape));
   KILN_ASSIGN_OR_RETURN(const auto requests, user_requests(data, graph, shape, most_rows));
   PointVerdict verdict;

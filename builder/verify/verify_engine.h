@@ -72,7 +72,7 @@ class EngineVerifier {
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Rows>> rows_;
 };
 
-// The same model at one row.
-ShapePoint single_row(const ShapePoint& point);
+// The same model at another number of rows.
+ShapePoint with_rows(const ShapePoint& point, int64_t rows);
 
 }  // namespace kiln
