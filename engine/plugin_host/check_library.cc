@@ -36,6 +36,7 @@ Result<> check_run_half(const kiln_plugin_run& run) {
 
 Result<> check_plugin(const kiln_plugin* plugin) {
   if (plugin == nullptr) return broken("a plugin is null");
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): the pointer's own size is meant
   if (!KILN_HAS_FIELD(plugin->struct_size, kiln_plugin, run)) {
     return broken("kiln_plugin has " + std::to_string(plugin->struct_size) +
                   " bytes, expected at least " + std::to_string(sizeof(kiln_plugin)));

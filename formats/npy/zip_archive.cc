@@ -268,7 +268,7 @@ Result<ZipWriter> ZipWriter::lay_out(std::span<const Content> contents) {
     add_description(local, crc, bytes, content.name.size());
     local.add(content.name);
     writer.records.push_back(local.take());
-    writer.pieces.push_back(writer.records.back());
+    writer.pieces.emplace_back(writer.records.back());
     writer.pieces.insert(writer.pieces.end(), content.pieces.begin(), content.pieces.end());
 
     directory.add(kCentralMagic, 4).add(20, 2);
@@ -287,7 +287,7 @@ Result<ZipWriter> ZipWriter::lay_out(std::span<const Content> contents) {
   const auto tail = end.take();
   entries.insert(entries.end(), tail.begin(), tail.end());
   writer.records.push_back(std::move(entries));
-  writer.pieces.push_back(writer.records.back());
+  writer.pieces.emplace_back(writer.records.back());
   return writer;
 }
 

@@ -1,5 +1,6 @@
 #include "formats/onnx/model.h"
 
+#include <algorithm>
 #include <array>
 
 namespace kiln::onnx {
@@ -19,13 +20,16 @@ const Attribute* find_attribute(const Node& node, std::string_view name) {
 }
 
 std::string describe(const Node& node) {
-  std::string op = node.domain.empty() ? " (" : " (" + node.domain + "::";
-  op += node.op_type + ")";
-  if (!node.name.empty()) return "node '" + node.name + "'" + op;
-  for (const std::string& output : node.outputs) {
-    if (!output.empty()) return "node making '" + output + "'" + op;
+  std::string text = "nameless node";
+  const auto named = std::ranges::find_if_not(node.outputs, &std::string::empty);
+  if (!node.name.empty()) {
+    text = "node '" + node.name + "'";
+  } else if (named != node.outputs.end()) {
+    text = "node making '" + *named + "'";
   }
-  return "nameless node" + op;
+  text += " (";
+  if (!node.domain.empty()) text.append(node.domain).append("::");
+  return text.append(node.op_type).append(")");
 }
 
 }  // namespace kiln::onnx

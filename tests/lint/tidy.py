@@ -57,7 +57,8 @@ def compiler_arguments(command):
 def mark_of(command, folder):
     """Names the mark of a clean run: hashes all that the result depends on, but system headers."""
     arguments = compiler_arguments(command)
-    rule = subprocess.run(["clang++-19", *arguments, "-MM", "-MT", "x"], cwd=folder,
+    compiler = "clang-19" if command[-1].endswith(".c") else "clang++-19"
+    rule = subprocess.run([compiler, *arguments, "-MM", "-MT", "x"], cwd=folder,
                           capture_output=True, text=True, check=True).stdout
     digest = hashlib.sha256((ROOT / ".clang-tidy").read_bytes())
     digest.update(" ".join(a.replace(str(ROOT), "") for a in arguments).encode())
