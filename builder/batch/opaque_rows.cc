@@ -13,11 +13,11 @@ using Result = std::optional<std::vector<Rows>>;
 
 // [N, C, spatial...]: windows and interpolation stay within a row of axis 0, as long as the extent
 // of axis 0 is kept.
-constexpr std::array<std::string_view, 8> kRowsOfAxis0 = {
-    "average_pool", "grid_sample", "lp_pool", "lrn", "max_pool", "max_unpool", "resize", "col2im"};
+constexpr std::array<std::string_view, 7> kRowsOfAxis0 = {
+    "average_pool", "grid_sample", "lp_pool", "max_pool", "max_unpool", "resize", "col2im"};
 // Work along the attribute `axis` only.
-constexpr std::array<std::string_view, 6> kAlongAxis = {"arg_max", "arg_min",          "cum_sum",
-                                                        "hardmax", "lp_normalization", "top_k"};
+constexpr std::array<std::string_view, 5> kAlongAxis = {"arg_max", "arg_min", "cum_prod", "cum_sum",
+                                                        "top_k"};
 
 template <size_t N>
 bool contains(const std::array<std::string_view, N>& names, std::string_view name) {
@@ -133,10 +133,6 @@ std::optional<std::vector<Rows>> opaque_rows(const ir::Graph& graph, const ir::N
     const bool kept = graph.type(node.outputs[0]).shape[0] == graph.type(node.inputs[0]).shape[0];
     // Pooling's indices count through the whole tensor, rows included.
     if (kept && node.outputs.size() == 1 && name != "max_unpool") return all_at(node, *inputs[0]);
-  }
-  if (name == "trilu" && others_without_rows(inputs) &&
-      inputs[0]->axis < graph.type(node.inputs[0]).rank() - 2) {
-    return all_at(node, *inputs[0]);
   }
   return std::nullopt;
 }

@@ -26,6 +26,17 @@ TEST(RowIndependence, FollowsReshapesAndTransposes) {
   EXPECT_EQ(rows.output_axes, std::vector<int>{1});
 }
 
+TEST(RowIndependence, CumulationStaysInARowUnlessItRunsAlongThem) {
+  for (const char* operation : {"cum_sum", "cum_prod"}) {
+    const auto along = [&](const char* axis) {
+      return analyze(std::string("  %1 = ") + operation + "{axis=" + axis +
+                     ", exclusive=0, reverse=0}(%0) : f32[4x6] ; \"c\"\n  output %1 \"y\"\n");
+    };
+    EXPECT_TRUE(along("1").independent) << operation << ": " << along("1").reason;
+    EXPECT_FALSE(along("0").independent) << operation;
+  }
+}
+
 TEST(RowIndependence, FollowsRowsMergedWithTokens) {
   const auto rows = analyze(R"(
   const %1 : f32[3x5] "w" = splat 1
