@@ -65,19 +65,19 @@ Result<RequestTimes> ExecutionContext::time_request(std::span<const Tensor> inpu
 }
 
 Result<double> ExecutionContext::time_with_cold_weights(size_t point, int copies, int runs) {
-  if (!state_) return Error{ErrorCode::kInvalidArgument, "the context was moved from"};
+  if (!state_) return moved_from("context");
   if (point >= state_->engine->plan.points.size() || copies < 1 || runs < 1) {
     return Error{ErrorCode::kInvalidArgument,
                  "cannot time " + std::to_string(runs) + " runs of " + std::to_string(copies) +
                      " copies of shape point " + std::to_string(point)};
   }
-  return state_->context->time_with_cold_weights(point, copies, runs);
+  return guarded([&] { return state_->context->time_with_cold_weights(point, copies, runs); });
 }
 
 Result<> ExecutionContext::run_checked(std::span<const Tensor> inputs,
                                        std::span<const Tensor> outputs) {
-  if (!state_) return Error{ErrorCode::kInvalidArgument, "the context was moved from"};
-  return state_->context->run_checked(*state_->engine, inputs, outputs);
+  if (!state_) return moved_from("context");
+  return guarded([&] { return state_->context->run_checked(*state_->engine, inputs, outputs); });
 }
 
 struct Engine::State {
