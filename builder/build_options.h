@@ -54,11 +54,12 @@ struct BuildOptions {
   bool verify = true;
   std::vector<std::filesystem::path> plugins;
 
-  std::vector<std::string> disabled_passes;  // unknown names are errors
-  int64_t stop_after = -1;                   // stop after that many pass applications; bisects
-  bool explain = false;                      // near misses and refusals in the report's table
-  bool check_only = false;                   // list every unsupported node, build nothing
-  bool dry_run = false;                      // plan and print memory, write nothing
+  std::vector<std::string> disabled_passes;   // unknown names are errors
+  std::vector<std::string> disabled_tactics;  // providers, such as "cublaslt"; likewise
+  int64_t stop_after = -1;                    // stop after that many pass applications; bisects
+  bool explain = false;                       // near misses and refusals in the report's table
+  bool check_only = false;                    // list every unsupported node, build nothing
+  bool dry_run = false;                       // plan and print memory, write nothing
   bool quiet = false;
 };
 

@@ -78,6 +78,8 @@ void describe(CLI::App& app, Flags& flags) {
       "for, and stamp it verified");
   app.add_option("--plugin", o.plugins, "A plugin library");
   app.add_option("--disable-pass", o.disabled_passes, "Leave out this pass");
+  app.add_option("--disable-tactic", o.disabled_tactics,
+                 "Do without this provider of tactics, such as cublaslt");
   app.add_option("--stop-after", o.stop_after, "Stop after so many changes by passes; bisects")
       ->check(CLI::Range(int64_t{0}, int64_t{1} << 40));
   app.add_flag("--explain", o.explain, "Show every candidate, refusal and near miss");

@@ -12,18 +12,14 @@ namespace kiln {
 
 namespace cuda {
 class Device;
-class CublasLtHandle;
-class CudnnHandle;
 }  // namespace cuda
 
 class KernelCompiler;
 
 // One for each build, whose thread alone asks for tactics.
 struct CudaTools {
-  // Null, like the handles: the GPU is elsewhere, what it would say comes from `answers` alone.
+  // Null: the GPU is elsewhere, what it would say comes from `answers` alone.
   std::shared_ptr<const cuda::Device> device;
-  std::shared_ptr<cuda::CublasLtHandle> cublaslt;
-  std::shared_ptr<cuda::CudnnHandle> cudnn;
   std::shared_ptr<KernelCompiler> compiler;
   // Of the libraries, recorded before or asked for now.
   std::shared_ptr<DeviceAnswers> answers = std::make_shared<DeviceAnswers>();

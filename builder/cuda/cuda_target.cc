@@ -29,10 +29,10 @@ DeviceInfo describe(const CudaTools& tools) {
   info.driver_version = gpu.driver_version;
   info.cuda_version = CUDA_VERSION;
   if (auto compiler = codegen::compiler_version(); compiler.ok()) info.compiler = *compiler;
-  if (const auto api = tools.cublaslt->api(); api.ok()) {
+  if (const auto api = tools.device->cublaslt().api(); api.ok()) {
     info.cublaslt_version = static_cast<uint32_t>((*api)->get_version());
   }
-  if (const auto api = tools.cudnn->api(); api.ok()) {
+  if (const auto api = tools.device->cudnn().api(); api.ok()) {
     info.cudnn_version = static_cast<uint32_t>((*api)->get_version());
   }
   return info;
@@ -44,8 +44,6 @@ Result<CudaTarget> open_cuda_target(int ordinal) {
   CudaTarget target;
   KILN_ASSIGN_OR_RETURN(target.tools.device,
                         cuda::Device::open(ordinal, cuda::Libraries::system()));
-  target.tools.cublaslt = std::make_shared<cuda::CublasLtHandle>(target.tools.device);
-  target.tools.cudnn = std::make_shared<cuda::CudnnHandle>(target.tools.device);
   target.tools.compiler =
       std::make_shared<KernelCompiler>(target.tools.device->properties().compute_capability);
   target.device = describe(target.tools);

@@ -39,6 +39,9 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
   if (options.precision == Precision::kTf32 && !target_.cuda) {
     notes_.emplace_back("--tf32: target host computes in f32");
   }
+  for (const std::string& name : options.disabled_tactics) {
+    notes_.push_back("tactics off: " + name);
+  }
   const std::string note = note_on_environment(cache_, environment);
   if (!note.empty()) {
     notes_.push_back("timing cache '" + options.timing_cache.string() + "' " + note);

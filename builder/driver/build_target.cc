@@ -1,5 +1,7 @@
 #include "builder/driver/build_target.h"
 
+#include <algorithm>
+
 #include "builder/device/device_fields.h"
 #include "builder/device/recorded_device.h"
 #include "formats/version.h"
@@ -21,6 +23,27 @@ Result<CudaTarget> recorded_target(const BuildOptions& options, const TimingCach
                                              "'");
   }
   return describe_cuda_target(*device);
+}
+
+Result<std::vector<TacticProvider>> enabled(std::span<const TacticProvider> providers,
+                                            const std::vector<std::string>& disabled) {
+  std::vector<TacticProvider> result(providers.begin(), providers.end());
+  for (const std::string& name : disabled) {
+    const auto named = [&](const TacticProvider& provider) { return provider.name == name; };
+    if (std::erase_if(result, named) > 0 ||
+        std::any_of(providers.begin(), providers.end(), named)) {
+      continue;
+    }
+    std::string known;
+    for (const TacticProvider& provider : providers) {
+      known += (known.empty() ? "" : ", ") + std::string(provider.name);
+    }
+    return Error{ErrorCode::kInvalidArgument, "cannot disable tactic '" + name +
+                                                  "': the target has none of that name; expected "
+                                                  "one of " +
+                                                  known};
+  }
+  return result;
 }
 
 }  // namespace
@@ -50,7 +73,8 @@ ReferenceOptions ChosenTarget::reference(std::span<const Plugin> plugins) const 
 }
 
 Result<ChosenTarget> choose_target(const BuildOptions& options, const TimingCache& cache) {
-  ChosenTarget chosen{host_device(), host_providers(), std::nullopt};
+  ChosenTarget chosen{host_device(), {}, std::nullopt};
+  std::span<const TacticProvider> providers = host_providers();
   if (options.target != BuildTarget::kHost) {
     const bool elsewhere = !options.target_device.empty();
     auto cuda = elsewhere ? recorded_target(options, cache) : open_cuda_target(0);
@@ -60,11 +84,12 @@ Result<ChosenTarget> choose_target(const BuildOptions& options, const TimingCach
     }
     if (cuda.ok()) {
       chosen.device = cuda->device;
-      chosen.providers = cuda_providers();
+      providers = cuda_providers();
       chosen.cuda = std::move(*cuda);
       chosen.cuda->tools.answers = chosen.answers;
     }
   }
+  KILN_ASSIGN_OR_RETURN(chosen.providers, enabled(providers, options.disabled_tactics));
   if (chosen.cuda) chosen.cuda->tools.allow_tf32 = options.precision == Precision::kTf32;
   const auto known = cache.environments.find(chosen.environment());
   if (known != cache.environments.end()) *chosen.answers = DeviceAnswers(known->second.answers);

@@ -2,6 +2,7 @@
 #pragma once
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "builder/build_options.h"
 #include "builder/cuda/cuda_target.h"
@@ -12,8 +13,8 @@ namespace kiln {
 
 struct ChosenTarget {
   DeviceInfo device;
-  std::span<const TacticProvider> providers;
-  std::optional<CudaTarget> cuda;  // on target cuda
+  std::vector<TacticProvider> providers;  // those that are not disabled
+  std::optional<CudaTarget> cuda;         // on target cuda
   // Recorded in the timing cache's environment, and what this build adds.
   std::shared_ptr<DeviceAnswers> answers = std::make_shared<DeviceAnswers>();
 
@@ -29,7 +30,7 @@ struct ChosenTarget {
 
 // kAuto takes the GPU where there is one; with a `target_device` the GPU is one that `cache` knows.
 // kUnsupported: what was asked for cannot be had. kVersionMismatch: the device is recorded with
-// another CUDA than this builder's.
+// another CUDA than this builder's. kInvalidArgument: the target has no such tactics to disable.
 Result<ChosenTarget> choose_target(const BuildOptions& options, const TimingCache& cache);
 
 }  // namespace kiln

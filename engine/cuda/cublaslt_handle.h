@@ -1,6 +1,5 @@
 // CublasLtHandle: cuBLASLt's handle of one device, made when it is first asked for.
 #pragma once
-#include <memory>
 #include <mutex>
 
 #include "engine/cuda/cublaslt_api.h"
@@ -10,7 +9,7 @@ namespace kiln::cuda {
 
 class CublasLtHandle {
  public:
-  explicit CublasLtHandle(std::shared_ptr<const Device> device) : device_(std::move(device)) {}
+  explicit CublasLtHandle(const Device& device) : device_(device) {}
   ~CublasLtHandle();
   CublasLtHandle(const CublasLtHandle&) = delete;
   CublasLtHandle& operator=(const CublasLtHandle&) = delete;
@@ -18,10 +17,10 @@ class CublasLtHandle {
   // Makes the handle at the first call. Thread-safe, as the handle itself is.
   Result<cublasLtHandle_t> get();
   // The functions; opens the library at the first call. Thread-safe.
-  Result<const CublasLtApi*> api() const { return device_->libraries().cublaslt(); }
+  Result<const CublasLtApi*> api() const { return device_.libraries().cublaslt(); }
 
  private:
-  std::shared_ptr<const Device> device_;
+  const Device& device_;
   std::mutex mutex_;
   const CublasLtApi* cublaslt_ = nullptr;  // set with the handle
   cublasLtHandle_t handle_ = nullptr;

@@ -38,15 +38,14 @@ Result<> check_device(const plan::Origin& origin, const DeviceProperties& device
 class CudaEngine : public TargetEngine {
  public:
   CudaEngine(const LoadedEngine& engine, std::shared_ptr<const Device> device)
-      : plan_(engine.plan), modules_(device), cublaslt_(device), cudnn_(device) {
+      : plan_(engine.plan), modules_(device) {
     shared_.device = std::move(device);
   }
 
   Result<> load(const StepResources& host_resources, bool programmatic_launch) {
     const CurrentDevice current(*shared_.device);
     KILN_RETURN_IF_ERROR(upload_weights());
-    const DeviceResources resources{plan_,     shared_.device, modules_,
-                                    cublaslt_, cudnn_,         programmatic_launch};
+    const DeviceResources resources{plan_, shared_.device, modules_, programmatic_launch};
     for (const plan::ShapePoint& point : plan_.points) {
       KILN_ASSIGN_OR_RETURN(CudaProgram program, prepare_program(point, resources, host_resources));
       shared_.scratch_bytes = std::max(shared_.scratch_bytes, program.scratch_bytes);
@@ -100,8 +99,6 @@ class CudaEngine : public TargetEngine {
 
   const plan::Plan& plan_;
   ModuleSet modules_;
-  CublasLtHandle cublaslt_;
-  CudnnHandle cudnn_;
   SharedState shared_;  // last: its programs use what is above
 };
 

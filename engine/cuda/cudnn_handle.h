@@ -2,7 +2,6 @@
 #pragma once
 #include <cuda.h>
 
-#include <memory>
 #include <mutex>
 
 #include "engine/cuda/cudnn_api.h"
@@ -12,7 +11,7 @@ namespace kiln::cuda {
 
 class CudnnHandle {
  public:
-  explicit CudnnHandle(std::shared_ptr<const Device> device) : device_(std::move(device)) {}
+  explicit CudnnHandle(const Device& device) : device_(device) {}
   ~CudnnHandle();
   CudnnHandle(const CudnnHandle&) = delete;
   CudnnHandle& operator=(const CudnnHandle&) = delete;
@@ -20,7 +19,7 @@ class CudnnHandle {
   // Makes the handle at the first call; it takes device memory. Thread-safe.
   Result<cudnnHandle_t> get();
   // The functions; opens the library at the first call. Thread-safe.
-  Result<const CudnnApi*> api() const { return device_->libraries().cudnn(); }
+  Result<const CudnnApi*> api() const { return device_.libraries().cudnn(); }
 
   // Executes a finalized plan on `stream`. Thread-safe: the handle's stream is set and used under
   // one lock.
@@ -30,7 +29,7 @@ class CudnnHandle {
  private:
   Result<cudnnHandle_t> get_locked();
 
-  std::shared_ptr<const Device> device_;
+  const Device& device_;
   std::mutex mutex_;
   const CudnnApi* cudnn_ = nullptr;  // set with the handle
   cudnnHandle_t handle_ = nullptr;

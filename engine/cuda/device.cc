@@ -1,9 +1,17 @@
 #include "engine/cuda/device.h"
 
+#include "engine/cuda/cublaslt_handle.h"
+#include "engine/cuda/cudnn_handle.h"
+
 namespace kiln::cuda {
 
 Result<std::shared_ptr<const Device>> Device::open(int ordinal,
                                                    std::shared_ptr<const Libraries> libraries) {
+  return libraries->open_devices().get(ordinal, [&] { return open_new(ordinal, libraries); });
+}
+
+Result<std::shared_ptr<const Device>> Device::open_new(int ordinal,
+                                                       std::shared_ptr<const Libraries> libraries) {
   KILN_ASSIGN_OR_RETURN(const DriverApi* driver, libraries->driver());
   KILN_RETURN_IF_ERROR(cuda::check(*driver, driver->init(0), "cuInit"));
   int count = 0;
@@ -13,17 +21,27 @@ Result<std::shared_ptr<const Device>> Device::open(int ordinal,
                                               " does not exist, the driver has " +
                                               std::to_string(count)};
   }
-  auto device = std::shared_ptr<Device>(new Device());
-  device->libraries_ = std::move(libraries);
+  auto device = std::unique_ptr<Device>(new Device());
+  device->libraries_ = libraries;
   device->driver_ = driver;
   KILN_RETURN_IF_ERROR(device->check(driver->device_get(&device->device_, ordinal), "cuDeviceGet"));
   KILN_RETURN_IF_ERROR(device->read_properties(device->device_, ordinal));
   KILN_RETURN_IF_ERROR(device->check(driver->primary_ctx_retain(&device->context_, device->device_),
                                      "cuDevicePrimaryCtxRetain"));
-  return std::shared_ptr<const Device>(std::move(device));
+  const auto close = [libraries = std::move(libraries), ordinal](const Device* open) {
+    delete open;
+    libraries->open_devices().note_closed(ordinal);
+  };
+  return std::shared_ptr<const Device>(device.release(), close);
 }
 
+Device::Device()
+    : cublaslt_(std::make_unique<CublasLtHandle>(*this)),
+      cudnn_(std::make_unique<CudnnHandle>(*this)) {}
+
 Device::~Device() {
+  cublaslt_.reset();
+  cudnn_.reset();
   if (context_ != nullptr) driver_->primary_ctx_release(device_);
 }
 

@@ -21,10 +21,13 @@ struct DeviceProperties {
   uint32_t sm_khz = 0, memory_khz = 0, memory_bus_bits = 0;  // the highest clocks
 };
 
+class CublasLtHandle;
+class CudnnHandle;
+
 // Immutable, shared by everything that lives on the GPU; thread-safe.
 class Device {
  public:
-  // kUnsupported: no driver or no such GPU.
+  // The same one to everybody while it is open. kUnsupported: no driver or no such GPU.
   static Result<std::shared_ptr<const Device>> open(int ordinal,
                                                     std::shared_ptr<const Libraries> libraries);
   ~Device();
@@ -34,6 +37,8 @@ class Device {
   const DeviceProperties& properties() const { return properties_; }
   const DriverApi& driver() const { return *driver_; }
   const Libraries& libraries() const { return *libraries_; }
+  CublasLtHandle& cublaslt() const { return *cublaslt_; }
+  CudnnHandle& cudnn() const { return *cudnn_; }
   // Of a driver call of this device.
   Result<> check(CUresult result, const std::string& what) const {
     return cuda::check(*driver_, result, what);
@@ -41,7 +46,9 @@ class Device {
 
  private:
   friend class CurrentDevice;
-  Device() = default;
+  Device();
+  static Result<std::shared_ptr<const Device>> open_new(int ordinal,
+                                                        std::shared_ptr<const Libraries> libraries);
   Result<> read_properties(CUdevice device, int ordinal);
 
   std::shared_ptr<const Libraries> libraries_;
@@ -49,6 +56,8 @@ class Device {
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
   DeviceProperties properties_;
+  std::unique_ptr<CublasLtHandle> cublaslt_;
+  std::unique_ptr<CudnnHandle> cudnn_;
 };
 
 // Makes the device the calling thread's current one while it lives. Driver calls need that.

@@ -39,7 +39,6 @@
   X(stream_wait_event, cuStreamWaitEvent)                \
   X(stream_begin_capture, cuStreamBeginCapture)          \
   X(stream_end_capture, cuStreamEndCapture)              \
-  X(thread_exchange_capture_mode, cuThreadExchangeStreamCaptureMode) \
   X(event_create, cuEventCreate)                         \
   X(event_destroy, cuEventDestroy)                       \
   X(event_record, cuEventRecord)                         \

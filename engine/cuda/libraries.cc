@@ -36,6 +36,9 @@ class SystemLibraries : public Libraries {
 
 }  // namespace
 
-std::shared_ptr<const Libraries> Libraries::system() { return std::make_shared<SystemLibraries>(); }
+std::shared_ptr<const Libraries> Libraries::system() {
+  static const auto libraries = std::make_shared<const SystemLibraries>();
+  return libraries;
+}
 
 }  // namespace kiln::cuda

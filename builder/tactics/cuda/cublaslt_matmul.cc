@@ -26,7 +26,8 @@ Result<std::vector<MatmulChoice>> cublaslt_choices(const CudaTools& tools,
                                                    const cuda::MatmulProblem& problem,
                                                    size_t most) {
   const auto ask = [&]() -> Result<DeviceAnswers::Values> {
-    KILN_ASSIGN_OR_RETURN(const auto algorithms, matmul_algorithms(*tools.cublaslt, problem, most));
+    KILN_ASSIGN_OR_RETURN(const auto algorithms,
+                          matmul_algorithms(tools.device->cublaslt(), problem, most));
     DeviceAnswers::Values keys;
     for (const auto& algorithm : algorithms) keys.push_back(cuda::to_string(algorithm));
     return keys;
@@ -34,7 +35,7 @@ Result<std::vector<MatmulChoice>> cublaslt_choices(const CudaTools& tools,
   KILN_ASSIGN_OR_RETURN(
       const auto keys,
       tools.answers->get(question_of(problem, most),
-                         tools.cublaslt == nullptr ? nullptr : DeviceAnswers::Ask(ask)));
+                         tools.device == nullptr ? nullptr : DeviceAnswers::Ask(ask)));
   std::vector<MatmulChoice> choices;
   for (const std::string& key : keys) {
     KILN_ASSIGN_OR_RETURN(LibraryCall call, matmul_call(problem, key));

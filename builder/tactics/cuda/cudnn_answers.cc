@@ -12,10 +12,11 @@ using Values = DeviceAnswers::Values;
 // What `say` makes of the library's target, as long as there is a GPU.
 template <class Say>
 DeviceAnswers::Ask on_gpu(const CudaTools& tools, Say say) {
-  if (!tools.device || !tools.cudnn) return nullptr;
+  if (!tools.device) return nullptr;
   return [&tools, say]() -> Result<Values> {
-    KILN_ASSIGN_OR_RETURN(const cuda::CudnnApi* cudnn, tools.cudnn->api());
-    KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, tools.cudnn->get());
+    cuda::CudnnHandle& shared = tools.device->cudnn();
+    KILN_ASSIGN_OR_RETURN(const cuda::CudnnApi* cudnn, shared.api());
+    KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, shared.get());
     const cuda::CurrentDevice current(*tools.device);
     KILN_ASSIGN_OR_RETURN(const CudnnTarget target, CudnnTarget::of_handle(*cudnn, handle));
     return say(target);

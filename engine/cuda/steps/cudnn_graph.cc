@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "engine/cuda/cudnn_handle.h"
 #include "engine/steps/call_rules.h"
 
 namespace kiln::cuda {
@@ -113,12 +114,13 @@ Result<PreparedCudnnGraph> prepare_step(const plan::CudnnGraph& step,
                                         const DeviceResources& resources) {
   KILN_ASSIGN_OR_RETURN(const Operation operation,
                         decode_operation(resources.plan.blobs[step.operation].bytes));
-  PreparedCudnnGraph prepared{&step, &resources.cudnn, {}, {}};
+  CudnnHandle& shared = resources.device->cudnn();
+  PreparedCudnnGraph prepared{&step, &shared, {}, {}};
   KILN_ASSIGN_OR_RETURN(prepared.call, decode_cudnn_call(operation, step));
   KILN_RETURN_IF_ERROR(
       check_overlaps(step.inputs, step.outputs, step.workspace, [](size_t) { return false; }));
-  KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, resources.cudnn.api());
-  KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, resources.cudnn.get());
+  KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, shared.api());
+  KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, shared.get());
   const CurrentDevice current(*resources.device);
   KILN_ASSIGN_OR_RETURN(prepared.plan, load_cudnn_plan(*cudnn, handle, prepared.call, step));
   prepared.call.plan.clear();  // it may hold a kernel, and is not needed again

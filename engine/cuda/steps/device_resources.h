@@ -2,22 +2,18 @@
 #pragma once
 #include <memory>
 
-#include "engine/cuda/cublaslt_handle.h"
-#include "engine/cuda/cudnn_handle.h"
 #include "engine/cuda/device.h"
 #include "engine/cuda/module_set.h"
 #include "formats/engine_file/plan.h"
 
 namespace kiln::cuda {
 
-// One an engine. Handles are made on first use, which is while the engine is loaded: an engine
-// without matmuls never opens cuBLASLt.
+// One an engine. The device's handles are made on first use, which is while an engine is loaded: an
+// engine without matmuls never opens cuBLASLt.
 struct DeviceResources {
   const plan::Plan& plan;
   std::shared_ptr<const Device> device;
-  ModuleSet& modules;  // by the plan's blob numbers
-  CublasLtHandle& cublaslt;
-  CudnnHandle& cudnn;
+  ModuleSet& modules;               // by the plan's blob numbers
   bool programmatic_launch = true;  // LoadOptions::programmatic_launch
 };
 

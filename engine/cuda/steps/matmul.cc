@@ -1,5 +1,6 @@
 #include "engine/cuda/steps/matmul.h"
 
+#include "engine/cuda/cublaslt_handle.h"
 #include "engine/cuda/matmul/descriptors.h"
 #include "engine/steps/call_rules.h"
 
@@ -130,8 +131,8 @@ Result<PreparedMatmul> prepare_step(const plan::Matmul& step, const DeviceResour
   };
   KILN_RETURN_IF_ERROR(check_overlaps(step.inputs, step.outputs, step.workspace, in_place));
   PreparedMatmul prepared{&step, resources.device, nullptr, nullptr, call.problem, {}};
-  KILN_ASSIGN_OR_RETURN(prepared.cublaslt, resources.cublaslt.api());
-  KILN_ASSIGN_OR_RETURN(prepared.handle, resources.cublaslt.get());
+  KILN_ASSIGN_OR_RETURN(prepared.cublaslt, resources.device->cublaslt().api());
+  KILN_ASSIGN_OR_RETURN(prepared.handle, resources.device->cublaslt().get());
   const CurrentDevice current(*resources.device);
   KILN_ASSIGN_OR_RETURN(prepared.algorithm, load_algorithm(*prepared.cublaslt, prepared.handle,
                                                            call, step.workspace.bytes));

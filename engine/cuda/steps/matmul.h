@@ -11,7 +11,7 @@ struct PreparedMatmul {
   const plan::Matmul* step = nullptr;
   std::shared_ptr<const Device> device;
   const CublasLtApi* cublaslt = nullptr;
-  cublasLtHandle_t handle = nullptr;  // lives as long as DeviceResources::cublaslt
+  cublasLtHandle_t handle = nullptr;  // lives as long as the device
   MatmulProblem problem;
   cublasLtMatmulAlgo_t algorithm = {};
 };

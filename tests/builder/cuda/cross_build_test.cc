@@ -14,7 +14,6 @@
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
 #include "builder/tactics/schedule_regions.h"
-#include "engine/cuda/cudnn_handle.h"
 #include "engine/engine.h"
 #include "engine/host_kernels.h"
 #include "formats/engine_file/read_engine.h"
@@ -77,8 +76,6 @@ class CrossBuild : public ::testing::Test {
     GpuBuild result;
     CudaTools tools;
     tools.device = cublaslt.device();
-    tools.cublaslt = std::make_shared<cuda::CublasLtHandle>(tools.device);
-    tools.cudnn = std::make_shared<cuda::CudnnHandle>(tools.device);
     tools.compiler = std::make_shared<KernelCompiler>(90);
     const DeviceInfo device = h200();
     FakeClock clock;

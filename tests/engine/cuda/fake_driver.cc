@@ -214,7 +214,6 @@ CUresult CUDAAPI begin_capture(CUstream stream, CUstreamCaptureMode) {
   fake->graph = new FakeGraph();
   return CUDA_SUCCESS;
 }
-CUresult CUDAAPI exchange_capture_mode(CUstreamCaptureMode*) { return CUDA_SUCCESS; }
 CUresult CUDAAPI graph_destroy(CUgraph graph) {
   delete reinterpret_cast<FakeGraph*>(graph);
   return CUDA_SUCCESS;
@@ -313,7 +312,6 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.stream_wait_event = stream_wait;
   api.stream_begin_capture = begin_capture;
   api.stream_end_capture = end_capture;
-  api.thread_exchange_capture_mode = exchange_capture_mode;
   api.event_create = event_create;
   api.event_destroy = event_destroy;
   api.event_record = event_record;

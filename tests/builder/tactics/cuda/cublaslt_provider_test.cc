@@ -20,10 +20,7 @@ using testing::FakeCublasLt;
 
 class CublasLtProvider : public ::testing::Test {
  protected:
-  CublasLtProvider() {
-    tools_.device = fake_.device();
-    tools_.cublaslt = std::make_shared<cuda::CublasLtHandle>(tools_.device);
-  }
+  CublasLtProvider() { tools_.device = fake_.device(); }
 
   // Nodes need no names here.
   ir::Region parse(const std::string& text) {
@@ -87,9 +84,7 @@ class CublasLtProvider : public ::testing::Test {
     step.outputs.push_back({{BufferRef::Space::kArena, 0, 0, bytes}, type});
     std::memset(arena, 0xff, sizeof arena);
     cuda::ModuleSet modules(tools_.device);
-    cuda::CudnnHandle cudnn(tools_.device);
-    const auto prepared = prepare_step(
-        step, cuda::DeviceResources{plan, tools_.device, modules, *tools_.cublaslt, cudnn});
+    const auto prepared = prepare_step(step, cuda::DeviceResources{plan, tools_.device, modules});
     EXPECT_TRUE(prepared.ok()) << prepared.error().message;
     if (!prepared.ok()) return {};
     const Spaces spaces{.arena = arena, .weights = weights};

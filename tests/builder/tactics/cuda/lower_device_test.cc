@@ -19,7 +19,6 @@ class LowerDevice : public ::testing::Test {
  protected:
   LowerDevice() {
     tools_.device = fake_.device();
-    tools_.cublaslt = std::make_shared<cuda::CublasLtHandle>(tools_.device);
     tools_.compiler = std::make_shared<KernelCompiler>(90);
     info_.multiprocessors = 132;
   }

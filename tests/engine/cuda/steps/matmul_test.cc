@@ -39,7 +39,7 @@ struct Case {
     const std::string text = encode(operation);
     const auto* bytes = reinterpret_cast<const std::byte*>(text.data());
     plan.blobs = {SharedBytes::take({bytes, bytes + text.size()})};
-    return prepare_step(step, DeviceResources{plan, device, modules, cublaslt, cudnn});
+    return prepare_step(step, DeviceResources{plan, device, modules});
   }
   Result<PreparedMatmul> prepare() { return prepare(to_operation(call)); }
 
@@ -51,8 +51,6 @@ struct Case {
   FakeCublasLt fake;
   std::shared_ptr<const Device> device = fake.device();
   ModuleSet modules{device};
-  CublasLtHandle cublaslt{device};
-  CudnnHandle cudnn{device};
   plan::Plan plan;
   plan::Matmul step;
   MatmulCall call;
