@@ -101,7 +101,7 @@ sanitize() {
     fi
     echo "::: $tool, $name: errors, see $tool-$name-all.txt"
     if [ $tool = initcheck ]; then
-      build_sanitized "$name" own --disable-tactic cublaslt --disable-tactic cudnn
+      build_sanitized "$name" own --disable-tactic cublaslt cudnn grouped
       run_sanitizer $tool "$name-own" own
     else
       run_sanitizer $tool "$name" own --kernel-name kernel_substring=kiln_
