@@ -25,6 +25,7 @@ class GuardedBuffer {
   explicit GuardedBuffer(const TensorType& type)
       : bytes_(static_cast<size_t>(type.bytes())), block_(bytes_ + 2 * kRedZone, kRedZoneByte) {}
   std::byte* data() { return block_.data() + kRedZone; }
+  void poison() { std::fill(block_.begin(), block_.end(), kRedZoneByte); }
   bool intact() const {
     const auto clean = [](std::byte byte) { return byte == kRedZoneByte; };
     return std::all_of(block_.begin(), block_.begin() + kRedZone, clean) &&
@@ -126,6 +127,8 @@ class EngineJudge : public Judge {
     }
     inputs_ = random_inputs(body, 17, known);
     KILN_ASSIGN_OR_RETURN(want_, run_reference(body, inputs_, target_.reference));
+    buffers_.clear();
+    for (const HostTensor& want : want_) buffers_.emplace_back(want.type);
     std::vector<ir::ValueId> arguments;
     for (size_t i = 0; i < query.inputs.size(); ++i) {
       arguments.push_back(
@@ -191,38 +194,36 @@ class EngineJudge : public Judge {
     return tensors;
   }
 
-  // Tensors for the outputs, in `buffers`.
-  std::vector<Tensor> output_tensors(std::vector<GuardedBuffer>& buffers) const {
+  // Tensors for the outputs, in buffers_.
+  std::vector<Tensor> output_tensors() {
     std::vector<Tensor> tensors;
-    for (const HostTensor& want : want_) buffers.emplace_back(want.type);
     for (size_t i = 0; i < want_.size(); ++i) {
-      tensors.push_back({"y" + std::to_string(i), want_[i].type, buffers[i].data()});
+      tensors.push_back({"y" + std::to_string(i), want_[i].type, buffers_[i].data()});
     }
     return tensors;
   }
 
-  void check(ExecutionContext& context, bool tf32, Timing& timing) const {
-    std::vector<GuardedBuffer> buffers;
-    const auto outputs = output_tensors(buffers);
+  void check(ExecutionContext& context, bool tf32, Timing& timing) {
+    for (GuardedBuffer& buffer : buffers_) buffer.poison();
+    const auto outputs = output_tensors();
     const auto ran = context.run_checked(input_tensors(), outputs);
     if (!ran.ok()) {
       timing.error = ran.error().message;
       return;
     }
     for (size_t i = 0; i < want_.size(); ++i) {
-      const Comparison result = compare(want_[i].type, buffers[i].data(), want_[i].bytes.data(),
+      const Comparison result = compare(want_[i].type, buffers_[i].data(), want_[i].bytes.data(),
                                         accuracy_for(want_[i].type.dtype, tf32));
       timing.max_abs_error = std::max(timing.max_abs_error, result.max_abs_error);
       timing.max_rel_error = std::max(timing.max_rel_error, result.max_rel_error);
-      if (!buffers[i].intact()) timing.error = "wrote outside of output " + std::to_string(i);
+      if (!buffers_[i].intact()) timing.error = "wrote outside of output " + std::to_string(i);
       if (!result.passed) timing.error = "output " + std::to_string(i) + ": " + result.worst;
     }
     timing.verified = timing.error.empty();
   }
 
-  void measure(ExecutionContext& context, double best_us, Timing& timing) const {
-    std::vector<GuardedBuffer> buffers;
-    const auto outputs = output_tensors(buffers);
+  void measure(ExecutionContext& context, double best_us, Timing& timing) {
+    const auto outputs = output_tensors();
     const auto inputs = input_tensors();
     const auto run = [&] { (void)context.enqueue(inputs, outputs).ok(); };
     const double first = microseconds_of(run);
@@ -258,6 +259,7 @@ class EngineJudge : public Judge {
   ir::NodeId node_{};
   uint64_t cache_bytes_ = 0;  // of the device
   std::vector<HostTensor> inputs_, want_;
+  std::vector<GuardedBuffer> buffers_;  // one for each output, used by one candidate after another
 };
 
 }  // namespace

@@ -5,15 +5,47 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
+#include <mutex>
+
+#include "engine/host/dtype_conversion.h"
+#include "engine/host/parallel.h"
 
 namespace kiln {
 namespace {
 
-std::vector<double> f32_to_f64(const TensorType& type, const std::byte* data) {
-  std::vector<float> floats(static_cast<size_t>(type.elements()));
-  if (!floats.empty()) std::memcpy(floats.data(), data, floats.size() * sizeof(float));
-  return {floats.begin(), floats.end()};
+template <class Stored, class Convert>
+void convert(const std::byte* data, size_t first, std::span<double> to, const Convert& convert) {
+  const std::byte* from = data + first * sizeof(Stored);
+  for (size_t i = 0; i < to.size(); ++i) {
+    Stored value;
+    std::memcpy(&value, from + i * sizeof(Stored), sizeof value);
+    to[i] = convert(value);
+  }
 }
+
+// Elements of a tensor as doubles, a stretch at a time.
+class Elements {
+ public:
+  Elements(const TensorType& type, const std::byte* data) : dtype_(type.dtype), data_(data) {
+    if (dtype_ == DType::kF32 || dtype_ == DType::kF16 || dtype_ == DType::kBF16) return;
+    converted_ = to_f64(type, data);
+    dtype_ = DType::kF64;
+    data_ = reinterpret_cast<const std::byte*>(converted_.data());
+  }
+  // The elements from `first` on.
+  void read(size_t first, std::span<double> to) const {
+    const auto same = [](auto value) { return static_cast<double>(value); };
+    if (dtype_ == DType::kF64) return convert<double>(data_, first, to, same);
+    if (dtype_ == DType::kF32) return convert<float>(data_, first, to, same);
+    if (dtype_ == DType::kF16) return convert<uint16_t>(data_, first, to, host::f16_to_float);
+    convert<uint16_t>(data_, first, to, host::bf16_to_float);
+  }
+
+ private:
+  DType dtype_;
+  const std::byte* data_;
+  std::vector<double> converted_;  // of the types that are not read in place
+};
 
 struct Row {
   const double* got;
@@ -68,11 +100,33 @@ double excess(double got, double want, double scale, const AccuracyPolicy& polic
   return allowed == 0 ? HUGE_VAL : std::abs(got - want) / allowed;
 }
 
-void compare_row(const Row& row, size_t first, const AccuracyPolicy& policy, double& worst,
-                 Comparison& result) {
+// What is known of some rows: the result, and its worst element.
+struct Findings {
+  Comparison result;
+  double over = 0;  // of the worst element
+  size_t index = 0;
+  double got = 0, want = 0, allowed = 0;
+
+  // Adds those of other rows; of equals the first element is the worst.
+  void add(const Findings& other) {
+    result.passed = result.passed && other.result.passed;
+    result.max_abs_error = std::max(result.max_abs_error, other.result.max_abs_error);
+    result.max_rel_error = std::max(result.max_rel_error, other.result.max_rel_error);
+    result.min_cosine = std::min(result.min_cosine, other.result.min_cosine);
+    if (other.over < over || (other.over == over && (over == 0 || other.index > index))) return;
+    const Comparison kept = result;
+    *this = other;
+    result = kept;
+  }
+};
+
+void compare_row(const Row& row, size_t first, const AccuracyPolicy& policy, Findings& findings) {
+  if (std::memcmp(row.got, row.want, row.count * sizeof(double)) == 0) return;
+  Comparison& result = findings.result;
   const double scale = row_scale(row);
   for (size_t i = 0; i < row.count; ++i) {
     const double got = row.got[i], want = row.want[i];
+    if (got == want) continue;
     const double over = excess(got, want, scale, policy);
     if (std::isfinite(got) && std::isfinite(want)) {
       const double error = std::abs(got - want);
@@ -81,22 +135,50 @@ void compare_row(const Row& row, size_t first, const AccuracyPolicy& policy, dou
           std::max(result.max_rel_error, error / std::max(std::abs(want), scale));
     }
     if (over > 1) result.passed = false;
-    if (over <= worst) continue;
-    worst = over;
-    result.worst = describe(first + i, got, want, allowed_error(want, scale, policy));
+    if (over <= findings.over) continue;
+    findings.over = over;
+    findings.index = first + i;
+    findings.got = got;
+    findings.want = want;
+    findings.allowed = allowed_error(want, scale, policy);
   }
   result.min_cosine = std::min(result.min_cosine, cosine(row));
+}
+
+// Rows [begin, end) of that length each, converted some at a time.
+Findings compare_rows(const Elements& got, const Elements& want, int64_t begin, int64_t end,
+                      size_t length, const AccuracyPolicy& policy) {
+  constexpr size_t kElements = 4096;
+  const auto some = static_cast<int64_t>(std::max<size_t>(1, kElements / length));
+  std::vector<double> a, b;
+  Findings findings;
+  for (int64_t row = begin; row < end; row += some) {
+    const size_t rows = static_cast<size_t>(std::min(some, end - row));
+    const size_t first = static_cast<size_t>(row) * length;
+    a.resize(rows * length);
+    b.resize(rows * length);
+    got.read(first, a);
+    want.read(first, b);
+    for (size_t i = 0; i < rows; ++i) {
+      compare_row({a.data() + i * length, b.data() + i * length, length}, first + i * length,
+                  policy, findings);
+    }
+  }
+  return findings;
 }
 
 }  // namespace
 
 std::vector<double> to_f64(const TensorType& type, const std::byte* data) {
-  if (type.dtype == DType::kF32) return f32_to_f64(type, data);
+  std::vector<double> values(static_cast<size_t>(type.elements()), std::nan(""));
+  if (type.dtype == DType::kF32) {
+    Elements(type, data).read(0, values);
+    return values;
+  }
   const auto bytes = std::span(data, static_cast<size_t>(type.bytes()));
   const HostTensor tensor{type, {nullptr, bytes}};
   const TensorType wide{DType::kF64, type.shape};
   auto cast = run_reference_op(ir::Cast{DType::kF64}, std::span(&tensor, 1), std::span(&wide, 1));
-  std::vector<double> values(static_cast<size_t>(type.elements()), std::nan(""));
   if (cast.ok() && !values.empty()) {
     std::memcpy(values.data(), cast->front().bytes.data(), values.size() * sizeof(double));
   }
@@ -121,16 +203,23 @@ double cosine_of(const HostTensor& got, const HostTensor& want) {
 
 Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,
                    const AccuracyPolicy& policy) {
-  Comparison result;
+  constexpr int64_t kCost = 16;  // scalar operations of an element
   const auto count = static_cast<size_t>(type.elements());
-  const size_t row_length =
-      type.shape.empty() || count == 0 ? count : static_cast<size_t>(type.shape.back());
-  if (count == 0) return result;
-  const auto a = to_f64(type, got), b = to_f64(type, want);
-  double worst = 0;
-  for (size_t first = 0; first < count; first += std::max<size_t>(row_length, 1)) {
-    compare_row({a.data() + first, b.data() + first, row_length}, first, policy, worst, result);
-    ++result.rows;
+  if (count == 0) return {};
+  const size_t length = type.shape.empty() ? count : static_cast<size_t>(type.shape.back());
+  const auto rows = static_cast<int64_t>(count / length);
+  const Elements a(type, got), b(type, want);
+  Findings findings;
+  std::mutex mutex;
+  host::parallel_for(rows, static_cast<int64_t>(length) * kCost, [&](int64_t begin, int64_t end) {
+    const Findings found = compare_rows(a, b, begin, end, length, policy);
+    const std::lock_guard lock(mutex);
+    findings.add(found);
+  });
+  Comparison result = std::move(findings.result);
+  result.rows = rows;
+  if (findings.over > 0) {
+    result.worst = describe(findings.index, findings.got, findings.want, findings.allowed);
   }
   if (!is_float(type.dtype)) {
     const auto bytes = static_cast<size_t>(type.bytes());

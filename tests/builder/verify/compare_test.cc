@@ -6,6 +6,7 @@
 #include <cstring>
 #include <limits>
 #include <random>
+#include <tuple>
 
 namespace kiln {
 namespace {
@@ -65,6 +66,58 @@ TEST(Compare, TakesTf32ForF32OnlyWhereItWasAllowed) {
   EXPECT_TRUE(passes(want, false));
   rounded[17] += 4;  // an eighth of the sums' deviation
   EXPECT_FALSE(passes(floats(rounded), true));
+}
+
+// Of 5000 rows of 1000, more than one thread's share: what is wrong in any place is found there.
+TEST(Compare, FindsTheWorstElementOfManyRows) {
+  constexpr size_t kRows = 5000, kColumns = 1000;
+  std::minstd_rand random(3);
+  std::normal_distribution<float> normal;
+  std::vector<float> values(kRows * kColumns);
+  for (float& value : values) value = normal(random);
+  HostTensor want = floats(values);
+  want.type.shape = {kRows, kColumns};
+  const auto compared = [&](const std::vector<float>& found) {
+    return compare(want.type, floats(found).bytes.data(), want.bytes.data(),
+                   accuracy_for(DType::kF32));
+  };
+  EXPECT_TRUE(compared(values).passed);
+  EXPECT_EQ(compared(values).rows, static_cast<int64_t>(kRows));
+  EXPECT_EQ(compared(values).worst, "");
+  EXPECT_EQ(compared(values).min_cosine, 1);
+  for (const size_t at : {size_t{0}, size_t{2500999}, values.size() - 1}) {
+    std::vector<float> wrong = values;
+    wrong[at] += 10;
+    wrong[at / 2] += 1e-5F;
+    const Comparison result = compared(wrong);
+    EXPECT_FALSE(result.passed);
+    EXPECT_NEAR(result.max_abs_error, 10, 1e-3);
+    EXPECT_LT(result.min_cosine, 0.999);
+    EXPECT_TRUE(result.worst.starts_with("element " + std::to_string(at) + " is ")) << result.worst;
+  }
+  std::vector<float> lost = values;
+  lost[4000000] = std::nanf("");
+  EXPECT_FALSE(compared(lost).passed);
+}
+
+// 3 x 2 elements, each its own row's share of a half type.
+TEST(Compare, ReadsHalfTypes) {
+  for (const auto& [dtype, one, two] :
+       {std::tuple{DType::kF16, uint16_t{0x3C00}, uint16_t{0x4000}},
+        std::tuple{DType::kBF16, uint16_t{0x3F80}, uint16_t{0x4000}}}) {
+    const TensorType type{dtype, {3, 2}};
+    const std::vector<uint16_t> want = {one, two, one, one, two, two};
+    std::vector<uint16_t> got = want;
+    got[3] = two;
+    const Comparison result =
+        compare(type, reinterpret_cast<const std::byte*>(got.data()),
+                reinterpret_cast<const std::byte*>(want.data()), accuracy_for(dtype));
+    EXPECT_FALSE(result.passed);
+    EXPECT_EQ(result.rows, 3);
+    EXPECT_EQ(result.max_abs_error, 1);
+    EXPECT_NEAR(result.min_cosine, 3 / std::sqrt(10.0), 1e-12);
+    EXPECT_TRUE(result.worst.starts_with("element 3 is 2, expected 1 ")) << result.worst;
+  }
 }
 
 }  // namespace
