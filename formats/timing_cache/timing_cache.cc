@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "formats/file/atomic_file.h"
+#include "formats/file/folder_lock.h"
 #include "formats/file/mapped_file.h"
 #include "formats/json/parse_json.h"
 
@@ -156,6 +157,15 @@ const auto* find_in(const Map& map, std::string_view key) {
   return found == map.end() ? nullptr : &found->second;
 }
 
+// Adds to `to` what it does not know.
+void add(TimingCache::Environment from, TimingCache::Environment& to) {
+  for (auto& [region, candidates] : from.timings) to.timings[region].merge(candidates);
+  to.answers.merge(from.answers);
+  if (!to.device_name.empty()) return;
+  to.device_name = std::move(from.device_name);
+  to.device = std::move(from.device);
+}
+
 }  // namespace
 
 const Timing* TimingCache::find(std::string_view environment, std::string_view region,
@@ -246,7 +256,18 @@ std::string to_json(const TimingCache& cache) {
 }
 
 Result<> save_timing_cache(const std::filesystem::path& path, const TimingCache& cache) {
-  const std::string text = to_json(cache);
+  std::error_code ignored;
+  const FolderLock lock(std::filesystem::weakly_canonical(path, ignored).parent_path());
+  LoadedTimingCache there = load_timing_cache(path);
+  if (there.foreign) {
+    return Error{ErrorCode::kUnsupported,
+                 "'" + path.string() + "' was replaced meanwhile: " + there.notes.front()};
+  }
+  TimingCache all = cache;
+  for (auto& [name, environment] : there.cache.environments) {
+    add(std::move(environment), all.environments[name]);
+  }
+  const std::string text = to_json(all);
   const std::span<const std::byte> piece = std::as_bytes(std::span<const char>(text));
   return write_file_atomically(path, {&piece, 1});
 }

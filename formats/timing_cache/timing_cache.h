@@ -70,7 +70,10 @@ std::string note_on_environment(const TimingCache& cache, std::string_view envir
 // Equal caches give equal text. Timings that are not finite are written as null and left out by
 // the next load.
 std::string to_json(const TimingCache& cache);
-// Replaces the file as a whole or leaves it as it was.
+// Adds the cache to what the file holds by now, of which other builds may have written some; where
+// both know a thing, `cache` counts. Replaces the file as a whole or leaves it as it was. Processes
+// and threads that save to one file take turns. kIo, and kUnsupported: the file has come to hold
+// something that must not be overwritten.
 Result<> save_timing_cache(const std::filesystem::path& path, const TimingCache& cache);
 
 }  // namespace kiln

@@ -2,8 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "tests/scratch_folder.h"
 
@@ -38,6 +40,61 @@ TEST(TimingCache, SurvivesAFile) {
   const auto loaded = load_timing_cache(folder / "t.json");
   EXPECT_EQ(loaded.cache, two_environments());
   EXPECT_TRUE(loaded.notes.empty());
+}
+
+Timing timing_of(double median_us) {
+  Timing timing;
+  timing.median_us = median_us;
+  timing.verified = true;
+  return timing;
+}
+
+TEST(TimingCache, KeepsWhatOthersSavedMeanwhile) {
+  const testing::ScratchFolder folder;
+  TimingCache first, second, both;
+  first.record("gpu", "a", "x", timing_of(1));
+  first.record("gpu", "b", "x", timing_of(2));
+  first.environments["gpu"].answers["q"] = {{"1"}, ""};
+  second.record("gpu", "a", "x", timing_of(3));
+  second.record("gpu", "a", "y", timing_of(4));
+  second.record("host", "a", "x", timing_of(5));
+  second.environments["gpu"].answers["r"] = {{"2"}, ""};
+  second.environments["gpu"].device_name = "GPU";
+  ASSERT_TRUE(save_timing_cache(folder / "t.json", first));
+  ASSERT_TRUE(save_timing_cache(folder / "t.json", second));
+  both = second;
+  both.record("gpu", "b", "x", timing_of(2));
+  both.environments["gpu"].answers["q"] = {{"1"}, ""};
+  EXPECT_EQ(load_timing_cache(folder / "t.json").cache, both);
+}
+
+TEST(TimingCache, LosesNothingOfManyThreads) {
+  const testing::ScratchFolder folder;
+  std::filesystem::create_symlink(folder / "t.json", folder / "link.json");
+  TimingCache all;
+  std::vector<std::thread> threads;
+  std::atomic<int> failed = 0;
+  for (int i = 0; i < 8; ++i) {
+    all.record("gpu", "r" + std::to_string(i), "x", timing_of(i));
+    threads.emplace_back([&folder, &failed, i] {
+      TimingCache mine;
+      mine.record("gpu", "r" + std::to_string(i), "x", timing_of(i));
+      const auto saved = save_timing_cache(folder / (i % 2 == 0 ? "t.json" : "link.json"), mine);
+      if (!saved.ok()) ++failed;
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  EXPECT_EQ(failed, 0);
+  EXPECT_EQ(load_timing_cache(folder / "t.json").cache, all);
+}
+
+TEST(TimingCache, LeavesWhatIsNoTimingCache) {
+  const testing::ScratchFolder folder;
+  folder.write("t.json", R"({"kind": "something-else", "schema": 1})");
+  const auto saved = save_timing_cache(folder / "t.json", two_environments());
+  ASSERT_FALSE(saved.ok());
+  EXPECT_NE(saved.error().message.find("t.json"), std::string::npos) << saved.error().message;
+  EXPECT_TRUE(load_timing_cache(folder / "t.json").foreign);
 }
 
 TEST(TimingCache, OrderOfRecordingDoesNotShow) {
