@@ -17,4 +17,7 @@ struct ShapePoint {
   std::map<std::string, FixedValue> fixed_values;
 };
 
+// The same with `rows` rows in the place of its batch. REQUIRES: point.batch > 0.
+ShapePoint with_rows(const ShapePoint& point, int64_t rows);
+
 }  // namespace kiln

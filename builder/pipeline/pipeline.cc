@@ -16,9 +16,9 @@
 #include "builder/fuse/fuse_epilogues.h"
 #include "builder/fuse/fuse_loops.h"
 #include "builder/fuse/fuse_parallel_projections.h"
-#include "builder/precision/choose_layouts.h"
+#include "builder/layout/choose_layouts.h"
+#include "builder/layout/fit_attention.h"
 #include "builder/precision/choose_precision.h"
-#include "builder/precision/fit_attention.h"
 
 namespace kiln {
 namespace {
@@ -57,8 +57,8 @@ constexpr Pass kPipeline[] = {
     // On regions, so that a value inside a kernel is never rounded.
     {.name = "choose-precision", .stage = kPrecision, .run = precision::choose_precision},
     // When types are known: only narrow convolutions care.
-    {.name = "choose-layouts", .stage = kPrecision, .run = precision::choose_layouts},
-    {.name = "fit-attention", .stage = kPrecision, .run = precision::fit_attention},
+    {.name = "choose-layouts", .stage = kPrecision, .run = layout::choose_layouts},
+    {.name = "fit-attention", .stage = kPrecision, .run = layout::fit_attention},
 };
 
 }  // namespace

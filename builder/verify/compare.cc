@@ -5,10 +5,10 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <mutex>
+#include <future>
+#include <thread>
 
-#include "engine/host/dtype_conversion.h"
-#include "engine/host/parallel.h"
+#include "formats/narrow_floats.h"
 
 namespace kiln {
 namespace {
@@ -37,8 +37,8 @@ class Elements {
     const auto same = [](auto value) { return static_cast<double>(value); };
     if (dtype_ == DType::kF64) return convert<double>(data_, first, to, same);
     if (dtype_ == DType::kF32) return convert<float>(data_, first, to, same);
-    if (dtype_ == DType::kF16) return convert<uint16_t>(data_, first, to, host::f16_to_float);
-    convert<uint16_t>(data_, first, to, host::bf16_to_float);
+    if (dtype_ == DType::kF16) return convert<uint16_t>(data_, first, to, f16_to_float);
+    convert<uint16_t>(data_, first, to, bf16_to_float);
   }
 
  private:
@@ -100,20 +100,20 @@ double excess(double got, double want, double scale, const AccuracyPolicy& polic
   return allowed == 0 ? HUGE_VAL : std::abs(got - want) / allowed;
 }
 
-// What is known of some rows: the result, and its worst element.
+// What is known of some rows: the result, and its worst element, the first of equals.
 struct Findings {
   Comparison result;
   double over = 0;  // of the worst element
   size_t index = 0;
   double got = 0, want = 0, allowed = 0;
 
-  // Adds those of other rows; of equals the first element is the worst.
+  // Adds those of later rows.
   void add(const Findings& other) {
     result.passed = result.passed && other.result.passed;
     result.max_abs_error = std::max(result.max_abs_error, other.result.max_abs_error);
     result.max_rel_error = std::max(result.max_rel_error, other.result.max_rel_error);
     result.min_cosine = std::min(result.min_cosine, other.result.min_cosine);
-    if (other.over < over || (other.over == over && (over == 0 || other.index > index))) return;
+    if (other.over <= over) return;
     const Comparison kept = result;
     *this = other;
     result = kept;
@@ -203,19 +203,24 @@ double cosine_of(const HostTensor& got, const HostTensor& want) {
 
 Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,
                    const AccuracyPolicy& policy) {
-  constexpr int64_t kCost = 16;  // scalar operations of an element
+  constexpr size_t kElementsAThread = 1 << 15;
   const auto count = static_cast<size_t>(type.elements());
   if (count == 0) return {};
   const size_t length = type.shape.empty() ? count : static_cast<size_t>(type.shape.back());
   const auto rows = static_cast<int64_t>(count / length);
   const Elements a(type, got), b(type, want);
-  Findings findings;
-  std::mutex mutex;
-  host::parallel_for(rows, static_cast<int64_t>(length) * kCost, [&](int64_t begin, int64_t end) {
-    const Findings found = compare_rows(a, b, begin, end, length, policy);
-    const std::lock_guard lock(mutex);
-    findings.add(found);
-  });
+  const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
+  const int64_t pieces =
+      std::clamp<int64_t>(static_cast<int64_t>(count / kElementsAThread), 1, std::min(cores, rows));
+  std::vector<std::future<Findings>> parts;
+  for (int64_t i = 1; i < pieces; ++i) {
+    // Where no thread can be had, get() does the work.
+    parts.push_back(std::async(std::launch::async | std::launch::deferred, [&, i] {
+      return compare_rows(a, b, rows * i / pieces, rows * (i + 1) / pieces, length, policy);
+    }));
+  }
+  Findings findings = compare_rows(a, b, 0, rows / pieces, length, policy);
+  for (std::future<Findings>& part : parts) findings.add(part.get());
   Comparison result = std::move(findings.result);
   result.rows = rows;
   if (findings.over > 0) {

@@ -71,16 +71,6 @@ struct EngineVerifier::Rows {
   std::vector<std::vector<double>> noise;  // by row and output
 };
 
-ShapePoint with_rows(const ShapePoint& point, int64_t rows) {
-  ShapePoint other = point;
-  for (const auto& [name, axis] : point.batch_axes) {
-    int64_t& extent = other.inputs[name][static_cast<size_t>(axis)];
-    extent = extent / point.batch * rows;
-  }
-  other.batch = rows;
-  return other;
-}
-
 bool EngineVerifier::by_rows(const ShapePoint& point) const {
   return engine_.info().batch_padding && point.batch > 0;
 }

@@ -72,7 +72,4 @@ class EngineVerifier {
   std::map<std::pair<std::string, std::string>, std::shared_ptr<const Rows>> rows_;
 };
 
-// The same model at another number of rows.
-ShapePoint with_rows(const ShapePoint& point, int64_t rows);
-
 }  // namespace kiln

@@ -5,8 +5,8 @@
 
 namespace kiln {
 
-// Holds flock(2)'s exclusive lock of the folder. Waits 10 s at most, and does without where there is
-// no lock to be had: what it guards against is rare, and the file stays whole in any case.
+// Holds flock(2)'s exclusive lock of the folder. Waits 10 s at most, and does without where there
+// is no lock to be had: what it guards against is rare, and the file stays whole in any case.
 class FolderLock {
  public:
   explicit FolderLock(const std::filesystem::path& folder);

@@ -7,9 +7,9 @@
 #pragma once
 #include "builder/pipeline/pass.h"
 
-namespace kiln::precision {
+namespace kiln::layout {
 
 // Does nothing unless options.library_layouts. REQUIRES: every node is a Region.
 Result<bool> fit_attention(ir::Graph& graph, PassContext& context);
 
-}  // namespace kiln::precision
+}  // namespace kiln::layout

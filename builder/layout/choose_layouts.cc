@@ -1,4 +1,4 @@
-#include "builder/precision/choose_layouts.h"
+#include "builder/layout/choose_layouts.h"
 
 #include <algorithm>
 #include <map>
@@ -8,7 +8,7 @@
 #include "builder/fuse/region.h"
 #include "builder/verify/reference.h"
 
-namespace kiln::precision {
+namespace kiln::layout {
 namespace {
 
 using ir::Graph;
@@ -273,4 +273,4 @@ Result<bool> choose_layouts(Graph& graph, PassContext& context) {
   return true;
 }
 
-}  // namespace kiln::precision
+}  // namespace kiln::layout

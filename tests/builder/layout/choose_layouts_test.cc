@@ -1,4 +1,4 @@
-#include "builder/precision/choose_layouts.h"
+#include "builder/layout/choose_layouts.h"
 
 #include <gtest/gtest.h>
 

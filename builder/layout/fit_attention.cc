@@ -1,4 +1,4 @@
-#include "builder/precision/fit_attention.h"
+#include "builder/layout/fit_attention.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 #include "builder/ir/match.h"
 #include "builder/tactics/strided_view.h"
 
-namespace kiln::precision {
+namespace kiln::layout {
 namespace {
 
 using ir::Graph;
@@ -259,4 +259,4 @@ Result<bool> fit_attention(Graph& graph, PassContext& context) {
   return changed;
 }
 
-}  // namespace kiln::precision
+}  // namespace kiln::layout
