@@ -3,8 +3,7 @@
 #include "builder/codegen/cuda/compile.h"
 #include "builder/cuda/kernel_compiler.h"
 #include "builder/verify/cuda/gpu_reference.h"
-#include "engine/cuda/cublaslt_handle.h"
-#include "engine/cuda/cudnn_handle.h"
+#include "engine/cuda/library_handle.h"
 
 namespace kiln {
 namespace {

@@ -1,7 +1,6 @@
 #include "engine/cuda/device.h"
 
-#include "engine/cuda/cublaslt_handle.h"
-#include "engine/cuda/cudnn_handle.h"
+#include "engine/cuda/library_handle.h"
 
 namespace kiln::cuda {
 
@@ -36,8 +35,8 @@ Result<std::shared_ptr<const Device>> Device::open_new(int ordinal,
 }
 
 Device::Device()
-    : cublaslt_(std::make_unique<CublasLtHandle>(*this)),
-      cudnn_(std::make_unique<CudnnHandle>(*this)) {}
+    : cublaslt_(std::make_unique<CublasLtHandle>(*this, &Libraries::cublaslt, "cuBLASLt")),
+      cudnn_(std::make_unique<CudnnHandle>(*this, &Libraries::cudnn, "cuDNN")) {}
 
 Device::~Device() {
   cublaslt_.reset();

@@ -21,8 +21,10 @@ struct DeviceProperties {
   uint32_t sm_khz = 0, memory_khz = 0, memory_bus_bits = 0;  // the highest clocks
 };
 
-class CublasLtHandle;
-class CudnnHandle;
+template <class Api, class Handle>
+class LibraryHandle;  // library_handle.h
+using CublasLtHandle = LibraryHandle<CublasLtApi, cublasLtHandle_t>;
+using CudnnHandle = LibraryHandle<CudnnApi, cudnnHandle_t>;
 
 // Immutable, shared by everything that lives on the GPU; thread-safe.
 class Device {

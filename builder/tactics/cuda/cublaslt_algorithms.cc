@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 
+#include "engine/cuda/library_handle.h"
 #include "engine/cuda/matmul/descriptors.h"
 
 namespace kiln {
@@ -114,20 +115,17 @@ class Search {
   cuda::MatmulDescriptors described_;
 };
 
-}  // namespace
-
-Result<std::vector<MatmulAlgorithm>> matmul_algorithms(cuda::CublasLtHandle& handle,
-                                                       const MatmulProblem& problem, size_t most) {
-  KILN_ASSIGN_OR_RETURN(const CublasLtApi* cublaslt, handle.api());
-  KILN_ASSIGN_OR_RETURN(const cublasLtHandle_t lt, handle.get());
-  KILN_ASSIGN_OR_RETURN(const auto lists, Search(*cublaslt, lt, problem).run(most));
+Result<std::vector<MatmulAlgorithm>> find_algorithms(const CublasLtApi& cublaslt,
+                                                     cublasLtHandle_t handle,
+                                                     const MatmulProblem& problem, size_t most) {
+  KILN_ASSIGN_OR_RETURN(const auto lists, Search(cublaslt, handle, problem).run(most));
   size_t longest = 0;
   for (const Results& list : lists) longest = std::max(longest, list.size());
   std::vector<MatmulAlgorithm> algorithms;
   for (size_t rank = 0; rank < longest; ++rank) {
     for (const Results& list : lists) {
       if (rank >= list.size() || algorithms.size() >= most) continue;
-      auto algorithm = cuda::describe_algorithm(*cublaslt, lt, problem, list[rank].algo,
+      auto algorithm = cuda::describe_algorithm(cublaslt, handle, problem, list[rank].algo,
                                                 list[rank].workspaceSize);
       if (!algorithm.ok()) return std::move(algorithm).error();
       const bool known =
@@ -139,6 +137,15 @@ Result<std::vector<MatmulAlgorithm>> matmul_algorithms(cuda::CublasLtHandle& han
     return Error{ErrorCode::kUnsupported, "cuBLASLt has no algorithm for the matmul"};
   }
   return algorithms;
+}
+
+}  // namespace
+
+Result<std::vector<MatmulAlgorithm>> matmul_algorithms(cuda::CublasLtHandle& handle,
+                                                       const MatmulProblem& problem, size_t most) {
+  return handle.use([&](const CublasLtApi& cublaslt, cublasLtHandle_t lt) {
+    return find_algorithms(cublaslt, lt, problem, most);
+  });
 }
 
 }  // namespace kiln

@@ -2,7 +2,7 @@
 #pragma once
 #include <vector>
 
-#include "engine/cuda/cublaslt_handle.h"
+#include "engine/cuda/device.h"
 #include "engine/cuda/matmul/algorithm.h"
 
 namespace kiln {

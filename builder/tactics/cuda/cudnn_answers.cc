@@ -2,7 +2,7 @@
 
 #include <charconv>
 
-#include "engine/cuda/cudnn_handle.h"
+#include "engine/cuda/library_handle.h"
 
 namespace kiln {
 namespace {
@@ -14,12 +14,11 @@ template <class Say>
 DeviceAnswers::Ask on_gpu(const CudaTools& tools, Say say) {
   if (!tools.device) return nullptr;
   return [&tools, say]() -> Result<Values> {
-    cuda::CudnnHandle& shared = tools.device->cudnn();
-    KILN_ASSIGN_OR_RETURN(const cuda::CudnnApi* cudnn, shared.api());
-    KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, shared.get());
-    const cuda::CurrentDevice current(*tools.device);
-    KILN_ASSIGN_OR_RETURN(const CudnnTarget target, CudnnTarget::of_handle(*cudnn, handle));
-    return say(target);
+    return tools.device->cudnn().use(
+        [&](const cuda::CudnnApi& cudnn, cudnnHandle_t handle) -> Result<Values> {
+          KILN_ASSIGN_OR_RETURN(const CudnnTarget target, CudnnTarget::of_handle(cudnn, handle));
+          return say(target);
+        });
   };
 }
 

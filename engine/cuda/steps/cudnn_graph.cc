@@ -2,7 +2,7 @@
 
 #include <set>
 
-#include "engine/cuda/cudnn_handle.h"
+#include "engine/cuda/library_handle.h"
 #include "engine/steps/call_rules.h"
 
 namespace kiln::cuda {
@@ -119,10 +119,10 @@ Result<PreparedCudnnGraph> prepare_step(const plan::CudnnGraph& step,
   KILN_ASSIGN_OR_RETURN(prepared.call, decode_cudnn_call(operation, step));
   KILN_RETURN_IF_ERROR(
       check_overlaps(step.inputs, step.outputs, step.workspace, [](size_t) { return false; }));
-  KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, shared.api());
-  KILN_ASSIGN_OR_RETURN(const cudnnHandle_t handle, shared.get());
-  const CurrentDevice current(*resources.device);
-  KILN_ASSIGN_OR_RETURN(prepared.plan, load_cudnn_plan(*cudnn, handle, prepared.call, step));
+  const auto load = [&](const CudnnApi& cudnn, cudnnHandle_t handle) {
+    return load_cudnn_plan(cudnn, handle, prepared.call, step);
+  };
+  KILN_ASSIGN_OR_RETURN(prepared.plan, shared.use(load));
   prepared.call.plan.clear();  // it may hold a kernel, and is not needed again
   return prepared;
 }
@@ -136,11 +136,14 @@ Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUst
     add(const_cast<void*>(spaces.read(operand.buffer)));
   }
   for (const plan::Operand& operand : step.step->outputs) add(spaces.write(operand.buffer));
-  KILN_ASSIGN_OR_RETURN(const CudnnApi* cudnn, step.cudnn->api());
-  KILN_ASSIGN_OR_RETURN(
-      const CudnnDescriptor arguments,
-      make_variant_pack(*cudnn, step.call, operands, spaces.write(step.step->workspace)));
-  return step.cudnn->execute(step.plan.get(), arguments.get(), stream);
+  return step.cudnn->use([&](const CudnnApi& cudnn, cudnnHandle_t handle) -> Result<> {
+    KILN_ASSIGN_OR_RETURN(
+        const CudnnDescriptor arguments,
+        make_variant_pack(cudnn, step.call, operands, spaces.write(step.step->workspace)));
+    KILN_RETURN_IF_ERROR(check(cudnn, cudnn.set_stream(handle, stream), "giving cuDNN a stream"));
+    return check(cudnn, cudnn.execute(handle, step.plan.get(), arguments.get()),
+                 "executing a cuDNN plan");
+  });
 }
 
 }  // namespace kiln::cuda

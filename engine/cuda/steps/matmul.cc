@@ -1,6 +1,6 @@
 #include "engine/cuda/steps/matmul.h"
 
-#include "engine/cuda/cublaslt_handle.h"
+#include "engine/cuda/library_handle.h"
 #include "engine/cuda/matmul/descriptors.h"
 #include "engine/steps/call_rules.h"
 
@@ -59,7 +59,9 @@ Result<cublasLtMatmulAlgo_t> load_algorithm(const CublasLtApi& cublaslt, cublasL
 
 class Enqueue {
  public:
-  Enqueue(const PreparedMatmul& step, const Spaces& spaces) : step_(step) {
+  Enqueue(const CublasLtApi& cublaslt, cublasLtHandle_t handle, const PreparedMatmul& step,
+          const Spaces& spaces)
+      : cublaslt_(cublaslt), handle_(handle), step_(step) {
     const plan::Matmul& plan = *step.step;
     a_ = read(spaces, plan.inputs[0]);
     b_ = read(spaces, plan.inputs[1]);
@@ -71,7 +73,7 @@ class Enqueue {
 
   Result<> run(CUstream stream) const {
     MatmulDescriptors described;
-    KILN_RETURN_IF_ERROR(describe(*step_.cublaslt, step_.problem, bias_, described));
+    KILN_RETURN_IF_ERROR(describe(cublaslt_, step_.problem, bias_, described));
     const int64_t calls = calls_of(step_.problem);
     for (int64_t call = 0; call < calls; ++call) {
       KILN_RETURN_IF_ERROR(run_call(call, described, stream));
@@ -96,13 +98,13 @@ class Enqueue {
     const double alpha = p.alpha, beta = p.residual ? 1 : 0;
     const auto alpha_f32 = static_cast<float>(alpha), beta_f32 = static_cast<float>(beta);
     return check(
-        *step_.cublaslt,
-        step_.cublaslt->matmul(
-            step_.handle, const_cast<cublasLtMatmulDescOpaque_t*>(&described.operation),
-            wide ? static_cast<const void*>(&alpha) : &alpha_f32, b_ + b, layout(described.b),
-            a_ + a, layout(described.a), wide ? static_cast<const void*>(&beta) : &beta_f32,
-            residual_ + d, layout(described.d), d_ + d, layout(described.d), &step_.algorithm,
-            workspace_, step_.step->workspace.bytes, stream),
+        cublaslt_,
+        cublaslt_.matmul(handle_, const_cast<cublasLtMatmulDescOpaque_t*>(&described.operation),
+                         wide ? static_cast<const void*>(&alpha) : &alpha_f32, b_ + b,
+                         layout(described.b), a_ + a, layout(described.a),
+                         wide ? static_cast<const void*>(&beta) : &beta_f32, residual_ + d,
+                         layout(described.d), d_ + d, layout(described.d), &step_.algorithm,
+                         workspace_, step_.step->workspace.bytes, stream),
         "cublasLtMatmul");
   }
 
@@ -111,6 +113,8 @@ class Enqueue {
     return const_cast<cublasLtMatrixLayoutOpaque_t*>(&described);
   }
 
+  const CublasLtApi& cublaslt_;
+  cublasLtHandle_t handle_;
   const PreparedMatmul& step_;
   const std::byte *a_ = nullptr, *b_ = nullptr, *bias_ = nullptr, *residual_ = nullptr;
   std::byte* d_ = nullptr;
@@ -130,18 +134,18 @@ Result<PreparedMatmul> prepare_step(const plan::Matmul& step, const DeviceResour
     return call.problem.residual && i + 1 == step.inputs.size();
   };
   KILN_RETURN_IF_ERROR(check_overlaps(step.inputs, step.outputs, step.workspace, in_place));
-  PreparedMatmul prepared{&step, resources.device, nullptr, nullptr, call.problem, {}};
-  KILN_ASSIGN_OR_RETURN(prepared.cublaslt, resources.device->cublaslt().api());
-  KILN_ASSIGN_OR_RETURN(prepared.handle, resources.device->cublaslt().get());
-  const CurrentDevice current(*resources.device);
-  KILN_ASSIGN_OR_RETURN(prepared.algorithm, load_algorithm(*prepared.cublaslt, prepared.handle,
-                                                           call, step.workspace.bytes));
+  PreparedMatmul prepared{&step, resources.device, call.problem, {}};
+  const auto load = [&](const CublasLtApi& cublaslt, cublasLtHandle_t handle) {
+    return load_algorithm(cublaslt, handle, call, step.workspace.bytes);
+  };
+  KILN_ASSIGN_OR_RETURN(prepared.algorithm, resources.device->cublaslt().use(load));
   return prepared;
 }
 
 Result<> enqueue_step(const PreparedMatmul& step, const Spaces& spaces, CUstream stream) {
-  const CurrentDevice current(*step.device);
-  return Enqueue(step, spaces).run(stream);
+  return step.device->cublaslt().use([&](const CublasLtApi& cublaslt, cublasLtHandle_t handle) {
+    return Enqueue(cublaslt, handle, step, spaces).run(stream);
+  });
 }
 
 }  // namespace kiln::cuda

@@ -10,8 +10,6 @@ namespace kiln::cuda {
 struct PreparedMatmul {
   const plan::Matmul* step = nullptr;
   std::shared_ptr<const Device> device;
-  const CublasLtApi* cublaslt = nullptr;
-  cublasLtHandle_t handle = nullptr;  // lives as long as the device
   MatmulProblem problem;
   cublasLtMatmulAlgo_t algorithm = {};
 };

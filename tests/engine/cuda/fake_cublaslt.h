@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "engine/cuda/cublaslt_handle.h"
+#include "engine/cuda/library_handle.h"
 #include "tests/engine/cuda/fake_libraries.h"
 
 namespace kiln::testing {

@@ -1,0 +1,60 @@
+// LibraryHandle: cuBLASLt's or cuDNN's handle of one device, made when it is first asked for.
+#pragma once
+#include <mutex>
+#include <string>
+
+#include "engine/cuda/device.h"
+
+namespace kiln::cuda {
+
+template <class Api, class Handle>
+class LibraryHandle {
+ public:
+  using Open = Result<const Api*> (Libraries::*)() const;
+
+  // `name`: "cuDNN", as messages say it.
+  LibraryHandle(const Device& device, Open open, const char* name)
+      : device_(device), open_(open), name_(name) {}
+  ~LibraryHandle() {
+    if (handle_ == nullptr) return;
+    const CurrentDevice current(device_);
+    api_->destroy(handle_);
+  }
+  LibraryHandle(const LibraryHandle&) = delete;
+  LibraryHandle& operator=(const LibraryHandle&) = delete;
+
+  // The functions; opens the library at the first call. Thread-safe.
+  Result<const Api*> api() const { return (device_.libraries().*open_)(); }
+
+  // What work(api, handle) gives, with the device current. Makes the handle at the first call; it
+  // takes device memory. Thread-safe: one thread at a time works with the handle, as cuDNN demands,
+  // so `work` must not keep it.
+  template <class Work>
+  auto use(const Work& work) -> decltype(work(std::declval<const Api&>(), Handle{})) {
+    const std::lock_guard lock(mutex_);
+    const CurrentDevice current(device_);
+    KILN_RETURN_IF_ERROR(make());
+    return work(*api_, handle_);
+  }
+
+ private:
+  Result<> make() {
+    if (handle_ != nullptr) return Ok();
+    KILN_ASSIGN_OR_RETURN(const Api* api, this->api());
+    Handle handle = nullptr;
+    KILN_RETURN_IF_ERROR(
+        check(*api, api->create(&handle), std::string("making a handle of ") + name_));
+    api_ = api;
+    handle_ = handle;
+    return Ok();
+  }
+
+  const Device& device_;
+  const Open open_;
+  const char* const name_;
+  std::mutex mutex_;
+  const Api* api_ = nullptr;  // set with the handle
+  Handle handle_ = nullptr;
+};
+
+}  // namespace kiln::cuda
