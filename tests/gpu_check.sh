@@ -8,6 +8,7 @@
 #   gpu         kiln_gpu_test: the runtime on the GPU
 #   cases       kiln_conformance on the semantics cases
 #   models      the small models against ONNX Runtime, f32, f16 and bf16
+#   full        the same for the full-size models, exported here
 #   bench       the comparison with PyTorch
 #   cross       builds without the GPU, from the timing cache of a build on it
 #   sanitizers  compute-sanitizer's four tools on engines of a convolutional and an attention model
@@ -15,7 +16,7 @@
 # python3 needs numpy, onnx, onnxruntime, torch, torchvision and transformers. Set KILN_EXTRA_MODELS
 # to a folder of .onnx files to have their memory compared with its plan as well.
 set -uo pipefail
-steps=gpu,cases,models,bench,cross,sanitizers
+steps=gpu,cases,models,full,bench,cross,sanitizers
 arguments=()
 while [ $# -gt 0 ]; do
   case $1 in
@@ -58,19 +59,46 @@ check_cases() {
   awk '/cases:/ {n += $1; p += $3} END {print n " semantics cases, " p " passed"}' "$out/semantics.txt"
 }
 
-# check_some NAME OPTION...: with a timing cache of its own, as most of these models share shapes.
+# check_some NAME OPTION...: many of these models share shapes, and so a timing cache.
 check_some() {
   local name=$1
-  python3 "$here/models/check.py" "$bin" --target cuda --option=--timing-cache="$work/$name.json" \
+  python3 "$here/models/check.py" "$bin" --target cuda --option=--timing-cache="$work/models.json" \
     "${@:2}" > "$out/$name.txt" 2>&1
-  note "$name models" $?
-  echo "$name models: $(tail -n 1 "$out/$name.txt")"
+  note "$name" $?
+  echo "$name: $(grep -E '^failed' "$out/$name.txt" | cut -c1-300) $(tail -n 1 "$out/$name.txt")"
 }
 
+# Many at once: what is fastest does not matter here, so they may disturb each other.
 check_models() {
-  check_some dynamo --max-batch 4 --only '*_dynamo' &
-  check_some torchscript --max-batch 4 --only '*_torchscript' &
-  check_some half --max-batch 2 --half --only '*_torchscript' &
+  local kind
+  for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*' 'dependent*'; do
+    check_some "small-${kind%?}" --max-batch 4 --only "$kind" &
+  done
+  wait
+  for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*'; do
+    check_some "small-${kind%?}-half" --max-batch 2 --half --only "${kind}_torchscript" &
+  done
+  wait
+}
+
+check_full_model() {
+  local name=$1 folder="$work/full-$1"
+  python3 "$here/models/export.py" "$folder" --size full --only "$name" > "$out/export-$name.txt" 2>&1
+  local exported=$?
+  if [ $exported != 0 ]; then
+    note "export of $name: $(tail -n 1 "$out/export-$name.txt" | cut -c1-200)" $exported
+    return
+  fi
+  check_some "full-$name" --full "$folder"
+  check_some "full-$name-half" --full "$folder" --half --only '*_torchscript'
+  rm -r "$folder"
+}
+
+check_full() {
+  local name
+  for name in mobilenet-v3-small resnet50 unet minilm bert-base gpt2 t5-encoder vit-b16 vit-b16-hf; do
+    check_full_model $name &
+  done
   wait
 }
 
@@ -142,6 +170,7 @@ if wanted gpu; then check_gpu; fi
 # Cases and models before the clock: a wrong engine's speed is of no interest.
 if wanted cases; then check_cases; fi
 if wanted models; then check_models; fi
+if wanted full; then check_full; fi
 if wanted bench; then compare_with_pytorch; fi
 if wanted cross; then check_cross; fi
 if wanted sanitizers; then check_sanitizers; fi
