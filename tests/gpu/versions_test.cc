@@ -55,5 +55,31 @@ TEST_F(Versions, AnotherCudnn) {
   expect_refused({"found 90001", "build the engine again"}, options);
 }
 
+// What an algorithm is made of means the same to other versions, as long as they have it: then the
+// answers are the same. Where they refuse it, both versions are named.
+TEST_F(Versions, AnotherCublasLt) {
+  const auto file = build_engine(small_engine("bert-fp16"));
+  ASSERT_TRUE(file.ok()) << file.error().message;
+  LoadOptions options;
+  options.host_kernels = host_kernels();
+  const auto usual = Engine::load(*file, options);
+  ASSERT_TRUE(usual.ok()) << usual.error().message;
+  const auto libraries = std::make_shared<WrappedLibraries>(cuda::Libraries::system());
+  libraries->pretend_cublaslt(42);
+  options.cuda_libraries = libraries;
+  const auto other = Engine::load(*file, options);
+  if (!other.ok()) {
+    std::printf("refused: %s\n", other.error().message.c_str());
+    EXPECT_EQ(other.error().code, ErrorCode::kVersionMismatch) << other.error().message;
+    EXPECT_NE(other.error().message.find("cuBLASLt 42"), std::string::npos);
+    EXPECT_NE(other.error().message.find("build the engine again"), std::string::npos);
+    return;
+  }
+  const auto request = make_up_request(*usual, 8, 1);
+  const auto want = infer(*usual, request), got = infer(*other, request);
+  ASSERT_TRUE(want.ok() && got.ok());
+  EXPECT_TRUE(got->outputs == want->outputs);
+}
+
 }  // namespace
 }  // namespace kiln::testing

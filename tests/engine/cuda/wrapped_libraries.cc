@@ -108,6 +108,9 @@ struct WrappedCall<Member> {
       if constexpr (kIsOneOf<Member, &CudnnApi::get_version>) {
         if (libraries.cudnn_version_ != 0) return libraries.cudnn_version_;
       }
+      if constexpr (kIsOneOf<Member, &CublasLtApi::get_version>) {
+        if (libraries.cublaslt_version_ != 0) return libraries.cublaslt_version_;
+      }
       return (real.*Member)(arguments...);
     } else {
       if constexpr (!kGivesBack<Member> && !kMustWork<Member>) {

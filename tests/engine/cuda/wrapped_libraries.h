@@ -33,8 +33,9 @@ class WrappedLibraries : public cuda::Libraries {
   int calls() const { return calls_; }
   int live() const { return live_; }  // objects made and not given back
 
-  // Reports this version of cuDNN in place of its own.
+  // Reports this version of the library in place of its own.
   void pretend_cudnn(size_t version) { cudnn_version_ = version; }
+  void pretend_cublaslt(size_t version) { cublaslt_version_ = version; }
 
   // Bytes of device memory that are gone since the call before, added up by function.
   void start_booking();
@@ -52,7 +53,7 @@ class WrappedLibraries : public cuda::Libraries {
   cuda::CublasLtApi cublaslt_;
   cuda::CudnnApi cudnn_;
   std::atomic<int> calls_ = 0, fail_at_ = -1, live_ = 0;
-  std::atomic<size_t> cudnn_version_ = 0;
+  std::atomic<size_t> cudnn_version_ = 0, cublaslt_version_ = 0;
   std::atomic<bool> booking_ = false;
   Failure failure_ = Failure::kOutOfMemory;
   mutable std::mutex mutex_;  // guards all below
