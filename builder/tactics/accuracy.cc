@@ -17,4 +17,16 @@ AccuracyPolicy accuracy_for(DType dtype, bool tf32) {
   }
 }
 
+AccuracyPolicy accuracy_within(const ir::Graph& body, DType output, bool tf32) {
+  AccuracyPolicy loosest = accuracy_for(output, tf32);
+  if (!is_float(output)) return loosest;
+  for (ir::NodeId id : body.topological_order()) {
+    for (ir::ValueId value : body.node(id).outputs) {
+      const AccuracyPolicy policy = accuracy_for(body.type(value).dtype, tf32);
+      if (policy.rtol > loosest.rtol) loosest = policy;
+    }
+  }
+  return loosest;
+}
+
 }  // namespace kiln

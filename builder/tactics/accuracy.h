@@ -1,5 +1,6 @@
 // AccuracyPolicy: how far a result may be from the reference.
 #pragma once
+#include "builder/ir/graph.h"
 #include "formats/tensor_type.h"
 
 namespace kiln {
@@ -16,5 +17,10 @@ struct AccuracyPolicy {
 // rather than the sum: about 4e-4 of a row's scale by its deviation, so that f16's bounds would be
 // met by chance and bf16's are taken.
 AccuracyPolicy accuracy_for(DType dtype, bool tf32 = false);
+
+// For an output of a region: what its body keeps in a narrower float on the way was rounded there,
+// and a kernel that sums in another order, or does without that rounding, is as right. Then the
+// narrower type's policy holds.
+AccuracyPolicy accuracy_within(const ir::Graph& body, DType output, bool tf32 = false);
 
 }  // namespace kiln

@@ -216,9 +216,10 @@ class EngineJudge : public Judge {
       timing.error = ran.error().message;
       return;
     }
+    const ir::Graph& body = *std::get<ir::Region>(graph_.node(node_).op).body;
     for (size_t i = 0; i < want_.size(); ++i) {
       const Comparison result = compare(want_[i].type, buffers_[i].data(), want_[i].bytes.data(),
-                                        accuracy_for(want_[i].type.dtype, tf32));
+                                        accuracy_within(body, want_[i].type.dtype, tf32));
       timing.max_abs_error = std::max(timing.max_abs_error, result.max_abs_error);
       timing.max_rel_error = std::max(timing.max_rel_error, result.max_rel_error);
       if (!buffers_[i].intact()) timing.error = "wrote outside of output " + std::to_string(i);

@@ -69,21 +69,31 @@ Effort effort_of(const ir::Graph& graph) {
   return sum;
 }
 
-// Bytes of an input that the body can read: of what is only gathered from or sliced, as much as
-// comes out.
-uint64_t bytes_read(const ir::Graph& body, ir::ValueId input) {
-  const auto whole = static_cast<uint64_t>(body.type(input).bytes());
+// Elements of a value that the body can read: of what is only gathered from or sliced, perhaps
+// behind a cast or a view, as many as come out.
+uint64_t elements_read(const ir::Graph& body, ir::ValueId id) {
+  const auto whole = static_cast<uint64_t>(body.type(id).elements());
+  const auto outputs = body.outputs();
+  if (std::find(outputs.begin(), outputs.end(), id) != outputs.end()) return whole;
   uint64_t taken = 0;
-  for (const ir::Use& use : body.value(input).uses) {
+  for (const ir::Use& use : body.value(id).uses) {
     const ir::Node& node = body.node(use.node);
     const bool selects = use.slot == 0 && (std::holds_alternative<ir::Gather>(node.op) ||
                                            std::holds_alternative<ir::Slice>(node.op));
-    if (!selects) return whole;
-    taken += static_cast<uint64_t>(body.type(node.outputs[0]).bytes());
+    const bool keeps = std::holds_alternative<ir::Cast>(node.op) ||
+                       std::holds_alternative<ir::Reshape>(node.op) ||
+                       std::holds_alternative<ir::Transpose>(node.op);
+    if (!selects && !keeps) return whole;
+    taken += selects ? static_cast<uint64_t>(body.type(node.outputs[0]).elements())
+                     : elements_read(body, node.outputs[0]);
   }
-  const auto outputs = body.outputs();
-  const bool returned = std::find(outputs.begin(), outputs.end(), input) != outputs.end();
-  return returned ? whole : std::min(whole, taken);
+  return std::min(whole, taken);
+}
+
+uint64_t bytes_read(const ir::Graph& body, ir::ValueId input) {
+  const TensorType& type = body.type(input);
+  const auto elements = static_cast<int64_t>(elements_read(body, input));
+  return static_cast<uint64_t>(TensorType{type.dtype, {elements}}.bytes());
 }
 
 }  // namespace

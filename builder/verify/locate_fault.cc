@@ -71,13 +71,13 @@ Result<std::string> region_error(const Schedule& schedule, const ScheduledRegion
     const ir::Value& value = graph.value(id);
     inputs.push_back(value.constant ? HostTensor{value.type, *value.constant} : values.at(id));
   }
-  KILN_ASSIGN_OR_RETURN(const auto want,
-                        run_reference(*std::get<ir::Region>(node.op).body, inputs, reference));
+  const ir::Graph& body = *std::get<ir::Region>(node.op).body;
+  KILN_ASSIGN_OR_RETURN(const auto want, run_reference(body, inputs, reference));
   const bool tf32 = uses_tf32(region.lowered);
   for (size_t i = 0; i < want.size(); ++i) {
     const HostTensor& got = values.at(node.outputs[i]);
     const Comparison result = compare(got.type, got.bytes.data(), want[i].bytes.data(),
-                                      accuracy_for(got.type.dtype, tf32));
+                                      accuracy_within(body, got.type.dtype, tf32));
     if (!result.passed) return result.worst;
   }
   return std::string();

@@ -59,5 +59,31 @@ TEST(RegionWork, HasAMostWhereRoundsAreMoreThanCanBeCounted) {
   EXPECT_EQ(work_of_loop("9223372036854775807").flops, UINT64_MAX);
 }
 
+// Two tables of 1000 rows of 8, one cast and viewed first; 3 rows are taken of each. The third
+// input is gathered from and read whole.
+TEST(RegionWork, CountsTheRowsThatAreGathered) {
+  const auto graph = ir::parse_text(R"(graph {
+  input %0 : f16[1000x8] "table"
+  input %1 : f16[8x1000] "other"
+  input %2 : f32[100x8] "whole"
+  input %3 : i64[3] "rows"
+  %4 = cast{saturate=1, to="f32"}(%0) : f32[1000x8] ; "cast"
+  %5 = gather{axis=0}(%4, %3) : f32[3x8] ; "rows of table"
+  %6 = transpose{perm=[1, 0]}(%1) : f16[1000x8] ; "view"
+  %7 = gather{axis=0}(%6, %3) : f16[3x8] ; "rows of other"
+  %8 = gather{axis=0}(%2, %3) : f32[3x8] ; "rows of whole"
+  %9 = exp(%2) : f32[100x8] ; "exp"
+  output %5 "a"
+  output %7 "b"
+  output %8 "c"
+  output %9 "d"
+}
+)");
+  ASSERT_TRUE(graph.ok()) << graph.error().message;
+  const RegionWork work = region_work(*graph);
+  EXPECT_EQ(work.bytes_read, 2u * 24 + 2u * 24 + 4u * 800 + 8u * 3);
+  EXPECT_EQ(work.bytes_written, 4u * 24 + 2u * 24 + 4u * 24 + 4u * 800);
+}
+
 }  // namespace
 }  // namespace kiln
