@@ -53,6 +53,8 @@ struct BuildOptions {
   std::filesystem::path verify_data;   // .npz, or a folder of them, with real inputs
   bool verify = true;
   std::vector<std::filesystem::path> plugins;
+  // Other files that these options were read from: none is overwritten.
+  std::vector<std::filesystem::path> sources;
 
   std::vector<std::string> disabled_passes;   // unknown names are errors
   std::vector<std::string> disabled_tactics;  // providers, such as "cublaslt"; likewise

@@ -113,8 +113,9 @@ kiln::Result<> complete(Flags& flags) {
     const size_t equals = text.find('=');
     const bool named = equals != std::string::npos;
     const std::string set = named ? text.substr(0, equals) : "";
-    KILN_ASSIGN_OR_RETURN(o.fixed_values[set],
-                          kiln::read_fixed_values(named ? text.substr(equals + 1) : text));
+    const std::string file = named ? text.substr(equals + 1) : text;
+    KILN_ASSIGN_OR_RETURN(o.fixed_values[set], kiln::read_fixed_values(file));
+    o.sources.emplace_back(file);
   }
   return kiln::Ok();
 }

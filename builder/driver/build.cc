@@ -61,6 +61,7 @@ Result<BuildResult> build_engine(const std::filesystem::path& model_path,
   ProgressMeter meter(progress);
   meter.begin("import", 0, kTacticsFrom);
   KILN_ASSIGN_OR_RETURN(const onnx::Model model, onnx::read_model(model_path));
+  KILN_RETURN_IF_ERROR(check_external_data(model.external_paths, options));
   KILN_ASSIGN_OR_RETURN(const auto plugins, load_plugins(options.plugins));
   const onnx_import::ImportOptions import_options{plugins};
   KILN_ASSIGN_OR_RETURN(const auto points, onnx_import::plan_shape_points(model, options));

@@ -1,5 +1,7 @@
 // Whether a build's files can be written, before the work that goes into them.
 #pragma once
+#include <span>
+
 #include "builder/build_options.h"
 #include "formats/result.h"
 
@@ -9,5 +11,9 @@ namespace kiln {
 // kIo: the engine or the report cannot be written. An unwritable timing cache is no error: it may
 // be a shared one.
 Result<> check_paths(const std::filesystem::path& model, const BuildOptions& options);
+
+// The first of these errors, for what is known once the model is read: the files of its weights.
+Result<> check_external_data(std::span<const std::filesystem::path> files,
+                             const BuildOptions& options);
 
 }  // namespace kiln

@@ -27,11 +27,13 @@ Result<std::shared_ptr<const Device>> Device::open_new(int ordinal,
   KILN_RETURN_IF_ERROR(device->read_properties(device->device_, ordinal));
   KILN_RETURN_IF_ERROR(device->check(driver->primary_ctx_retain(&device->context_, device->device_),
                                      "cuDevicePrimaryCtxRetain"));
-  const auto close = [libraries = std::move(libraries), ordinal](const Device* open) {
+  // It lasts as long as open_devices() remembers the device, so it lets go of the libraries.
+  auto close = [libraries = std::move(libraries), ordinal](const Device* open) mutable {
+    const auto kept = std::move(libraries);
     delete open;
-    libraries->open_devices().note_closed(ordinal);
+    kept->open_devices().note_closed(ordinal);
   };
-  return std::shared_ptr<const Device>(device.release(), close);
+  return std::shared_ptr<const Device>(device.release(), std::move(close));
 }
 
 Device::Device()

@@ -110,6 +110,7 @@ Result<SharedBytes> ExternalData::map(const std::string& location) {
   KILN_ASSIGN_OR_RETURN(const Descriptor file, open_inside(folder_, location));
   KILN_ASSIGN_OR_RETURN(auto bytes, map_descriptor(file.get(), location));
   by_location_.emplace(location, files_.size());
+  paths_.push_back(folder_ / location);
   return files_.emplace_back(std::move(bytes));
 }
 

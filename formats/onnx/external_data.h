@@ -31,12 +31,14 @@ class ExternalData {
   Result<SharedBytes> read(const ExternalRange& range, uint64_t expected_bytes);
   // The files that were read from, whole, in order of first use.
   const std::vector<SharedBytes>& files() const { return files_; }
+  const std::vector<std::filesystem::path>& paths() const { return paths_; }  // theirs
 
  private:
   Result<SharedBytes> map(const std::string& location);
 
   std::filesystem::path folder_;
   std::vector<SharedBytes> files_;
+  std::vector<std::filesystem::path> paths_;
   std::unordered_map<std::string, size_t> by_location_;  // number in files_
 };
 

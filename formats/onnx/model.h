@@ -121,6 +121,7 @@ struct Model {
   std::filesystem::path path;  // empty when it was parsed from memory
   // What was read: the file at `path`, if any, then the external files in order of first use.
   std::vector<SharedBytes> files;
+  std::vector<std::filesystem::path> external_paths;  // of those external files
   int64_t ir_version = 0;
   std::string producer;                          // "pytorch 2.5.0"
   std::map<std::string, int64_t> opset_imports;  // domain ("" for ONNX's own) -> version

@@ -55,6 +55,7 @@ Result<Model> decode_model(::onnx::ModelProto& proto, const std::filesystem::pat
   }
   KILN_RETURN_IF_ERROR(check_model(model));
   model.files = external.files();
+  model.external_paths = external.paths();
   return model;
 }
 

@@ -8,7 +8,7 @@ For every model: `engine-build`, then `engine-run` on 1, 3, 5, 37 and 64 distinc
 are FP16 and BF16 and every row must have a cosine of 0.999; where a model comes with typical
 inputs, others than are tried, the builder gets them as --verify-data. A model whose rows depend on
 each other must refuse to be padded. --option goes to engine-build, as in
---option=--disable-pass=fuse.
+--option=--disable-pass=fuse-loops.
 The last line counts passed, failed and skipped; the exit code is 1 if any failed.
 """
 

@@ -45,6 +45,34 @@ TEST_F(CheckPaths, KeepsTheModelFromBeingOverwritten) {
   EXPECT_EQ(refusal(), "timing cache " + quoted("m.onnx") + tail);
 }
 
+TEST_F(CheckPaths, KeepsEverythingElseThatIsRead) {
+  const std::string tail = " are one file, expected different ones";
+  options.plugins = {folder / "p.so"};
+  options.sources = {folder / "s.npz"};
+  std::filesystem::create_directory(folder / "data");
+  testing::write_bytes(folder.path() / "data" / "1.npz", {});
+  options.verify_data = folder / "data";
+  for (const auto& [name, role] :
+       {std::pair{"p.so", "plugin"}, {"s.npz", "shape values"}, {"data/1.npz", "verify data"}}) {
+    const std::string path = (folder / "data").parent_path() / name;
+    for (const auto& [field, what] : {std::pair{&BuildOptions::output, "output"},
+                                      {&BuildOptions::report, "report"},
+                                      {&BuildOptions::timing_cache, "timing cache"}}) {
+      BuildOptions kept = options;
+      options.*field = path;
+      EXPECT_EQ(refusal(),
+                std::string(what) + " '" + path + "' and " + role + " '" + path + "'" + tail);
+      options = kept;
+    }
+  }
+  const std::filesystem::path weights[] = {folder / "m.onnx.data"};
+  options.report = weights[0];
+  const auto checked = check_external_data(weights, options);
+  ASSERT_FALSE(checked.ok());
+  EXPECT_EQ(checked.error().message, "report " + quoted("m.onnx.data") + " and external data " +
+                                         quoted("m.onnx.data") + tail);
+}
+
 TEST_F(CheckPaths, KeepsOneResultFromOverwritingAnother) {
   options.report = options.output;
   EXPECT_EQ(refusal(), "output " + quoted("m.engine") + " and report " + quoted("m.engine") +

@@ -13,7 +13,8 @@ AccuracyPolicy within(const std::string& product, DType output) {
   input %0 : )" + product + R"([4x8] "x"
   input %1 : )" + product + R"([8x8] "w"
   input %2 : f32[8] "bias"
-  %3 = matmul{transpose_a=0, transpose_b=0}(%0, %1) : )" + product + R"([4x8] ; "product"
+  %3 = matmul{transpose_a=0, transpose_b=0}(%0, %1) : )" +
+                                    product + R"([4x8] ; "product"
   %4 = cast{saturate=1, to="f32"}(%3) : f32[4x8] ; "cast"
   %5 = add(%4, %2) : f32[4x8] ; "sum"
   output %5 "y"
