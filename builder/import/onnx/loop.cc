@@ -130,6 +130,11 @@ Bindings runtime_loop(NodeContext& c, const LoopNode& loop, std::optional<int64_
   const ValueId condition = body.graph->outputs()[0];
   const auto bool_known = c.importer().constants().find(*body.graph, condition);
   const bool endless = condition == body.graph->inputs()[1] || (bool_known && truth(*bool_known));
+  if (endless && rounds == kForever) {
+    return c.unsupported(
+        "the loop never ends: it has no trip count, and its body never changes the condition; give "
+        "it either");
+  }
   if (loop.scans > 0 && (!rounds || *rounds == kForever || !endless)) {
     need_inputs_behind(c, deciding_values(loop));
     need_inputs_behind(c, body.captured);

@@ -45,6 +45,25 @@ TEST(ImportErrors, UnknownDomainPointsToPlugins) {
       << error_of(m);
 }
 
+// A loop over x whose body gives its own condition on, with this trip count ("": none).
+onnx::Model endless_loop(const std::string& trip_count) {
+  auto body = std::make_shared<onnx::Graph>();
+  body->inputs = {value("round", DType::kI64, {}), value("go", DType::kBool, {}),
+                  value("state", DType::kF32, {2})};
+  body->nodes = {node("on", "Identity", {"go"}, {"go_on"}), node("r", "Relu", {"state"}, {"next"})};
+  body->outputs = {value("go_on", DType::kBool, {}), value("next", DType::kF32, {2})};
+  return model({kX, value("n", DType::kI64, {})},
+               {node("loop", "Loop", {trip_count, "", "x"}, {"y"}, {attribute("body", body)})},
+               {"y"});
+}
+
+TEST(ImportErrors, LoopsThatNeverEnd) {
+  EXPECT_EQ(error_of(endless_loop("")),
+            "import 'm.onnx': node 'loop' (Loop): the loop never ends: it has no trip count, and "
+            "its body never changes the condition; give it either");
+  EXPECT_EQ(error_of(endless_loop("n")), "");
+}
+
 TEST(ImportErrors, EveryNodeIsListedAtOnce) {
   const auto m = model({kX},
                        {node("a", "NoSuchOp", {"x"}, {"y"}), node("ok", "Relu", {"y"}, {"z"}),
