@@ -6,6 +6,7 @@
 #include <cstring>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "formats/result.h"
 
@@ -28,10 +29,24 @@ inline std::string printable(std::string_view text) {
   return clean;
 }
 
+// Messages of the library name its fields; whoever runs a program sets them with flags.
+inline std::string with_flags(std::string message) {
+  constexpr std::pair<std::string_view, std::string_view> kFlags[] = {
+      {"LoadOptions::allow_unverified", "--allow-unverified"},
+      {"LoadOptions::contexts", "--contexts"},
+      {"LoadOptions::plugins", "--plugin"}};
+  for (const auto& [field, flag] : kFlags) {
+    for (size_t at = 0; (at = message.find(field, at)) != std::string::npos; at += flag.size()) {
+      message.replace(at, field.size(), flag);
+    }
+  }
+  return message;
+}
+
 // "engine-run: error: MESSAGE (io)" to standard error.
 inline void print_error(const char* program, const Error& error) {
-  std::fprintf(stderr, "%s: error: %s (%s)\n", program, printable(error.message).c_str(),
-               to_string(error.code));
+  std::fprintf(stderr, "%s: error: %s (%s)\n", program,
+               printable(with_flags(error.message)).c_str(), to_string(error.code));
 }
 
 // false: standard output did not take all of the text; standard error says why.

@@ -88,7 +88,32 @@ void describe(CLI::App& app, Flags& flags) {
   app.add_flag("-q,--quiet", o.quiet, "Print errors only");
 }
 
-kiln::Result<> complete(Flags& flags) {
+// A flag that would do nothing is a mistake of whoever gave it. The options of a whole build may
+// stay beside --check and --dry-run, but not what asks for something that those do not make.
+kiln::Result<> check_combinations(const CLI::App& app) {
+  const auto refuse = [&](const char* beside, std::initializer_list<const char*> flags,
+                          const char* why) -> kiln::Result<> {
+    if (app.count(beside) == 0) return kiln::Ok();
+    for (const char* flag : flags) {
+      if (app.count(flag) == 0) continue;
+      return kiln::Error{kiln::ErrorCode::kInvalidArgument,
+                         std::string(flag) + " means nothing beside " + beside + ", which " + why};
+    }
+    return kiln::Ok();
+  };
+  KILN_RETURN_IF_ERROR(
+      refuse("--verify-engine",
+             {"--check",       "--dry-run",   "--output",     "--report",       "--timing-cache",
+              "--verify-data", "--no-verify", "--stop-after", "--disable-pass", "--disable-tactic",
+              "--fp32",        "--tf32",      "--fp16",       "--bf16",         "--io-fp16",
+              "--max-batch",   "--batches",   "--shapes",     "--shape-values", "--target"},
+             "builds nothing and stamps the engine alone"));
+  return refuse("--check", {"--report", "--explain", "--dry-run"},
+                "plans nothing and prints what is not supported");
+}
+
+kiln::Result<> complete(const CLI::App& app, Flags& flags) {
+  KILN_RETURN_IF_ERROR(check_combinations(app));
   kiln::BuildOptions& o = flags.options;
   o.verify = !flags.no_verify;
   o.target = flags.target == "auto"   ? kiln::BuildTarget::kAuto
@@ -153,7 +178,7 @@ int main(int argc, char** argv) try {
   Flags flags;
   describe(app, flags);
   if (const auto done = kiln::parse_flags(app, argc, argv, kUsage)) return *done;
-  if (auto done = complete(flags); !done.ok()) return report_failure(done.error());
+  if (auto done = complete(app, flags); !done.ok()) return report_failure(done.error());
   ProgressLine line(flags.options.quiet);
   const auto show = [&](const kiln::BuildProgress& progress) { line.show(progress); };
   auto result = flags.verify_engine.empty()

@@ -23,7 +23,9 @@ struct Comparison {
   std::string name;
   TensorType type;
   int64_t elements = 0, wrong_elements = 0;
-  double max_abs_error = 0, max_rel_error = 0;  // of elements that are finite on both sides
+  // Infinite where NaN or infinity stand on one side only, or as different infinities; the relative
+  // one too where 0 was expected and anything else was found.
+  double max_abs_error = 0, max_rel_error = 0;
   // The element furthest out of tolerance, wrong or not.
   Shape worst_index;
   double worst_found = 0, worst_expected = 0;

@@ -21,6 +21,10 @@ EXAMPLES
   engine-run m.engine --range input_ids=0:30521 --benchmark --threads 4
   engine-run m.engine --batch 8 --benchmark --no-transfers   the GPU alone, inputs already there
 
+FIGURES OF THE COMPARISON
+  An element's error is |found - expected|, relative to |expected|. Both are infinite where one side
+  alone is NaN or infinite, the relative one also where 0 was expected and something else found.
+
 FIGURES OF THE BENCHMARK
   A query is one request, a sample one row of it. Latency is one call of infer(), from the call to
   its return with the outputs written. Throughput is all queries over the time from the first one's
@@ -139,7 +143,7 @@ void describe_rest(CLI::App& app, Options& o) {
   repeatable(app.add_option("--plugin", o.plugins, "A plugin library that the engine needs"))
       ->type_name("FILE");
   app.add_flag("--allow-unverified", o.allow_unverified, "Run an engine that nothing has verified");
-  app.add_flag("--json", o.json, "Print JSON instead of text");
+  app.add_flag("--json", o.json, "Print JSON instead of text; what is infinite or NaN is null");
   app.add_flag("-q,--quiet", o.quiet, "Print errors and warnings only");
   app.set_version_flag("--version", kVersion);
   app.footer(kFooter);
@@ -222,7 +226,7 @@ std::variant<Options, int> parse_command_line(int argc, const char* const* argv)
   if (const auto done = parse_flags(app, argc, argv, kUsage)) return *done;
   if (auto done = complete(app, raw, options); !done.ok()) {
     print_error("engine-run", done.error());
-    return kUsage;
+    return done.error().code == ErrorCode::kInvalidArgument ? kUsage : kFailed;
   }
   return options;
 }

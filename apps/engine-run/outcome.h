@@ -32,6 +32,7 @@ struct Outcome {
 
 // Lines for a terminal, without notes and warnings.
 std::string to_text(const Outcome& outcome);
+// As --json prints it: what is infinite or NaN is null.
 std::string to_json(const Outcome& outcome);
 
 }  // namespace kiln::run

@@ -8,6 +8,8 @@
 #include "builder/driver/check_paths.h"
 #include "builder/import/onnx/import.h"
 #include "builder/import/onnx/shape_points.h"
+#include "builder/pipeline/pass_driver.h"
+#include "builder/pipeline/pipeline.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/onnx/read_model.h"
 #include "formats/report/table.h"
@@ -22,7 +24,7 @@ Result<> check_options(const BuildOptions& options) {
   if (options.output.empty() && !options.check_only && !options.dry_run) {
     return Error{ErrorCode::kInvalidArgument, "no output file given; use --output m.engine"};
   }
-  return Ok();
+  return check_pass_options(default_pipeline(), {.disabled = options.disabled_passes});
 }
 
 Result<BuildResult> check_model(const onnx::Model& model, std::span<const ShapePoint> points,
@@ -72,6 +74,7 @@ Result<BuildResult> build_engine(const std::filesystem::path& model_path,
   KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options, cache.cache));
   BuildState state(model, options, std::move(target), std::move(cache), plugins, meter);
   KILN_RETURN_IF_ERROR(state.analyse_rows(points));
+  KILN_RETURN_IF_ERROR(state.check_user_data(points));
   const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
   for (size_t i = 0; i < points.size(); ++i) {
     const double from = kTacticsFrom + width * static_cast<double>(i);
@@ -81,7 +84,10 @@ Result<BuildResult> build_engine(const std::filesystem::path& model_path,
   }
   KILN_RETURN_IF_ERROR(state.check_complete());
   state.save_timing_cache();
-  if (options.dry_run) return finish(state, options, false);
+  if (options.dry_run) {
+    state.plan_memory();
+    return finish(state, options, false);
+  }
   KILN_RETURN_IF_ERROR(state.verify(kTacticsTo, kVerifyTo));
   state.save_timing_cache();  // with what verification found
   meter.begin("write", kVerifyTo, 1);

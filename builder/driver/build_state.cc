@@ -42,6 +42,10 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
   for (const std::string& name : options.disabled_tactics) {
     notes_.push_back("tactics off: " + name);
   }
+  if (options.stop_after >= 0) {
+    notes_.push_back("stopped after " + std::to_string(options.stop_after) +
+                     (options.stop_after == 1 ? " change by passes" : " changes by passes"));
+  }
   const std::string note = note_on_environment(cache_, environment);
   if (!note.empty()) {
     notes_.push_back("timing cache '" + options.timing_cache.string() + "' " + note);
@@ -193,7 +197,7 @@ Result<> BuildState::check_complete() const {
 
 Result<> BuildState::write_engine() {
   if (!verified_) notes_.emplace_back(kNotVerified);
-  make_plan();  // fills in each point's memory before the report is made
+  plan_memory();
   report::Report report = make_report();
   report.stages.clear();
   for (report::Point& point : report.points) point.graph_us = 0;

@@ -29,6 +29,9 @@ class BuildState {
   // Finds which regions stay f32 so that a narrow precision keeps its quality, once a shape set.
   // The timing cache may know; --no-verify measures nothing.
   Result<> measure_precision(const ShapePoint& point, double from, double to);
+  // kInvalidArgument: a file of the user's data fits none of the points. Before any tactic is
+  // tried, for verification would find it out at the end only.
+  Result<> check_user_data(std::span<const ShapePoint> points);
   // Import, passes and tactics of one shape point.
   Result<> add_point(const ShapePoint& point, double from, double to);
   // kUnsupported, with all that is missing: the GPU is elsewhere, and the timing cache does not
@@ -37,6 +40,8 @@ class BuildState {
   // Compares the engine with the reference at every point, unless it is not to be or cannot be. A
   // region at fault gets another tactic.
   Result<> verify(double from, double to);
+  // Fills in what the report says of memory.
+  void plan_memory() { make_plan(); }
   Result<> write_engine();
   void save_timing_cache();
 

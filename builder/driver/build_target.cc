@@ -9,12 +9,22 @@
 namespace kiln {
 namespace {
 
+// "sm_90"
+bool is_capability(std::string_view target) {
+  constexpr std::string_view kPrefix = "sm_", kDigits = "0123456789";
+  return target.starts_with(kPrefix) && target.size() > kPrefix.size() &&
+         target.find_first_not_of(kDigits, kPrefix.size()) == std::string_view::npos;
+}
+
 // A GPU that is elsewhere.
 Result<CudaTarget> recorded_target(const BuildOptions& options, const TimingCache& cache) {
   if (options.timing_cache.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "is none of auto, host and cuda, so it names a GPU that is elsewhere: give the "
-                 "timing cache of a build there with --timing-cache"};
+                 std::string(is_capability(options.target_device)
+                                 ? "names a GPU that is elsewhere: "
+                                 : "is none of auto, host, cuda and sm_NN; if it is the name of a "
+                                   "GPU that is elsewhere, ") +
+                     "give the timing cache of a build there with --timing-cache"};
   }
   auto device =
       recorded_device(cache, options.target_device, options.precision == Precision::kTf32);

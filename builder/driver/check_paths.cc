@@ -78,6 +78,11 @@ Result<> check_paths(const std::filesystem::path& model, const BuildOptions& opt
   }
   if (!options.report.empty()) KILN_RETURN_IF_ERROR(check_can_write(options.report));
   if (!options.dry_run) KILN_RETURN_IF_ERROR(check_can_write(options.output));
+  const auto& cache = options.timing_cache;
+  const bool shared = std::filesystem::is_regular_file(cache, error);
+  if (!cache.empty() && !shared && options.target_device.empty()) {
+    KILN_RETURN_IF_ERROR(check_can_write(cache));
+  }
   return Ok();
 }
 

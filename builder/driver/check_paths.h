@@ -8,8 +8,8 @@
 namespace kiln {
 
 // kInvalidArgument: two of the build's files are one, so that writing one would destroy the other.
-// kIo: the engine or the report cannot be written. An unwritable timing cache is no error: it may
-// be a shared one.
+// kIo: the engine, the report or a new timing cache cannot be written. An unwritable timing cache
+// that is there is no error: it may be a shared one.
 Result<> check_paths(const std::filesystem::path& model, const BuildOptions& options);
 
 // The first of these errors, for what is known once the model is read: the files of its weights.

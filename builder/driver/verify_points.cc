@@ -2,6 +2,7 @@
 // the builder makes up and on the user's; a region at fault gets another tactic.
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "builder/driver/build_state.h"
 #include "builder/tactics/region_work.h"
@@ -74,6 +75,28 @@ Result<> BuildState::time_points(const Engine& engine) {
     point.graph_us = *us;
   }
   return Ok();
+}
+
+Result<> BuildState::check_user_data(std::span<const ShapePoint> points) {
+  if (options_.verify_data.empty()) return Ok();
+  KILN_ASSIGN_OR_RETURN(const auto files, read_user_data(options_.verify_data));
+  std::vector<std::optional<Error>> misfits(files.size());
+  std::vector<bool> fits(files.size());
+  std::set<std::string> asked;  // single rows of a shape set are those of all its points
+  for (const ShapePoint& point : points) {
+    const bool by_rows = batch_padding_ && point.batch > 0;
+    if (by_rows && !asked.insert(point.shape_set).second) continue;
+    const ShapePoint shape = by_rows ? with_rows(point, 1) : point;
+    KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(shape));
+    for (size_t i = 0; i < files.size(); ++i) {
+      if (fits[i]) continue;
+      const auto requests = user_requests(files[i], graph, shape, 1);
+      fits[i] = requests.ok();
+      if (!requests.ok() && !misfits[i]) misfits[i] = requests.error();
+    }
+    if (std::find(fits.begin(), fits.end(), false) == fits.end()) return Ok();
+  }
+  return *misfits[static_cast<size_t>(std::find(fits.begin(), fits.end(), false) - fits.begin())];
 }
 
 // The user's inputs at every point that they fit; a file that fits none is an error.

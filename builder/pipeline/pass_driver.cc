@@ -31,16 +31,22 @@ Result<> check_disabled_names(std::span<const Pass> passes, const PassOptions& o
   return Ok();
 }
 
-bool dumps_graphs() {
+// Whether KILN_DUMP, words with commas between them, asks for graphs.
+Result<bool> dumps_graphs() {
   const char* words = std::getenv("KILN_DUMP");
-  if (!words) return false;
-  std::string_view rest = words;
+  bool graphs = false;
+  std::string_view rest = words == nullptr ? "" : words;
   while (!rest.empty()) {
     const size_t comma = rest.find(',');
-    if (rest.substr(0, comma) == "graph") return true;
+    const std::string_view word = rest.substr(0, comma);
+    if (word != "graph") {
+      return Error{ErrorCode::kInvalidArgument,
+                   "KILN_DUMP: found '" + std::string(word) + "', expected graph"};
+    }
+    graphs = true;
     rest = comma == std::string_view::npos ? std::string_view() : rest.substr(comma + 1);
   }
-  return false;
+  return graphs;
 }
 
 Result<> dump(const ir::Graph& graph, int64_t number, std::string_view pass,
@@ -61,9 +67,8 @@ Result<> dump(const ir::Graph& graph, int64_t number, std::string_view pass,
 
 class Driver {
  public:
-  Driver(ir::Graph& graph, PassContext& context) : graph_(graph), context_(context) {
-    dumps_ = dumps_graphs();
-  }
+  Driver(ir::Graph& graph, PassContext& context, bool dumps)
+      : graph_(graph), context_(context), dumps_(dumps) {}
 
   Result<> run_all(std::span<const Pass> passes) {
     if (dumps_) KILN_RETURN_IF_ERROR(dump(graph_, 0, "imported", context_.options.label));
@@ -130,15 +135,22 @@ class Driver {
 
   ir::Graph& graph_;
   PassContext& context_;
-  bool dumps_ = false;
+  bool dumps_;
   int64_t changes_ = 0;
 };
 
 }  // namespace
 
+Result<> check_pass_options(std::span<const Pass> passes, const PassOptions& options) {
+  KILN_RETURN_IF_ERROR(check_disabled_names(passes, options));
+  const auto dumps = dumps_graphs();
+  return dumps.ok() ? Ok() : Result<>(dumps.error());
+}
+
 Result<> run_passes(ir::Graph& graph, std::span<const Pass> passes, PassContext& context) {
   KILN_RETURN_IF_ERROR(check_disabled_names(passes, context.options));
-  return Driver(graph, context).run_all(passes);
+  KILN_ASSIGN_OR_RETURN(const bool dumps, dumps_graphs());
+  return Driver(graph, context, dumps).run_all(passes);
 }
 
 }  // namespace kiln

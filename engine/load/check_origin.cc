@@ -12,8 +12,8 @@ Result<> check_origin(const plan::Origin& origin, const LoadOptions& options) {
   if (!origin.verified && !options.allow_unverified) {
     return Error{ErrorCode::kVerification,
                  "was not verified by its build (--no-verify, or built away from its device); run "
-                 "'engine-build --onnx MODEL --verify-engine FILE' on the device, or set "
-                 "LoadOptions::allow_unverified"};
+                 "'engine-build --onnx MODEL --verify-engine FILE' on the device, or take the risk "
+                 "with LoadOptions::allow_unverified"};
   }
   return Ok();
 }

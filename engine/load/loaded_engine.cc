@@ -24,7 +24,7 @@ Result<std::vector<Plugin>> find_plugins(const plan::Plan& plan, const LoadOptio
                    "needs plugin '" + wanted.name + "' version '" + wanted.version + "', which " +
                        (options.plugins.empty() ? "no library was given for"
                                                 : "none of the given libraries has") +
-                       "; see LoadOptions::plugins"};
+                       "; give its library with LoadOptions::plugins"};
     }
   }
   return found;

@@ -263,7 +263,7 @@ TEST(Engine, RefusesWhatItCannotRun) {
   EXPECT_EQ(code, ErrorCode::kUnsupported);
   EXPECT_TRUE(ends_with(message,
                         "needs plugin 'com.example.X' version '1', which no library was "
-                        "given for; see LoadOptions::plugins"))
+                        "given for; give its library with LoadOptions::plugins"))
       << message;
 
   std::tie(code, message) = refusal([](plan::Plan& p) { p.origin.world_size = 2; });

@@ -55,6 +55,33 @@ TEST(Compare, NanAndInfinityMustStandAtTheSamePlaces) {
   EXPECT_FALSE(compare(floats({4}, {nan, -inf, -inf, 1}), expected, {})->passed);
 }
 
+TEST(Compare, ErrorsAreInfiniteWhereNoNumberTellsThem) {
+  const double infinite = std::numeric_limits<double>::infinity();
+  const float nan = std::nanf(""), inf = std::numeric_limits<float>::infinity();
+  const struct {
+    float found, expected;
+    double abs, rel;
+  } cases[] = {{nan, 2, infinite, infinite},
+               {2, nan, infinite, infinite},
+               {inf, 2, infinite, infinite},
+               {2, -inf, infinite, infinite},
+               {-inf, inf, infinite, infinite},
+               {nan, inf, infinite, infinite},
+               {3.5f, 0, 3.5, infinite},
+               {0, 4, 4, 1},
+               {0, 0, 0, 0},
+               {nan, nan, 0, 0},
+               {-inf, -inf, 0, 0}};
+  for (const auto& c : cases) {
+    // The numbers around it neither hide it nor add to it.
+    const auto result = compare(floats({3}, {1, c.found, 8}), floats({3}, {1, c.expected, 8}), {});
+    ASSERT_TRUE(result.ok());
+    EXPECT_EQ(result->max_abs_error, c.abs) << c.found << " for " << c.expected;
+    EXPECT_EQ(result->max_rel_error, c.rel) << c.found << " for " << c.expected;
+    EXPECT_EQ(result->wrong_elements, c.abs > 0 ? 1 : 0) << c.found << " for " << c.expected;
+  }
+}
+
 TEST(Compare, CosineIsOfTheWorstRow) {
   const auto found = floats({2, 2}, {1, 0, 1, 1}), expected = floats({2, 2}, {1, 0, 1, 0});
   const auto result = compare(found, expected, {.elements = false, .cosine = 0.9});
@@ -70,7 +97,11 @@ TEST(Compare, IntegersMustBeEqual) {
   const auto near = array_of<int64_t>(DType::kI64, {2}, {(1 << 20) + 1, (int64_t{1} << 60) + 1});
   EXPECT_FALSE(compare(near, expected, {})->passed);
   const auto beyond_double = array_of<int64_t>(DType::kI64, {2}, {1 << 20, int64_t{1} << 60});
-  EXPECT_FALSE(compare(beyond_double, expected, {})->passed);
+  const auto result = compare(beyond_double, expected, {});
+  EXPECT_FALSE(result->passed);
+  EXPECT_EQ(result->wrong_elements, 1);
+  EXPECT_EQ(result->max_abs_error, 1);
+  EXPECT_EQ(result->worst_index, Shape{1});
 }
 
 TEST(Compare, TypesMayDifferShapesMayNot) {

@@ -1,6 +1,7 @@
 // The program itself, on an engine whose results are known by hand.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstring>
 #include <nlohmann/json.hpp>
 
@@ -75,6 +76,28 @@ TEST_F(EngineRun, ComparesWithReference) {
       run({"--inputs", folder_ / "x.npz", "--reference", folder_ / "wrong.npz", "--rtol", "0.06"})
           .exit_code,
       0);
+}
+
+TEST_F(EngineRun, HasNoFigureForNan) {
+  write("nan.npz", {array_of<float>("x", DType::kF32, {1, 2}, {NAN, 2}),
+                    array_of<int32_t>("steps", DType::kI32, {2}, {7, 8})});
+  write("one.npz", {array_of<float>("y", DType::kF32, {1, 2}, {3, 7}),
+                    array_of<int32_t>("echo", DType::kI32, {2}, {7, 0})});
+  const std::vector<std::string> flags = {"--inputs", folder_ / "nan.npz", "--reference",
+                                          folder_ / "one.npz"};
+  const auto text = run(flags);
+  EXPECT_EQ(text.exit_code, 1);
+  EXPECT_NE(text.out.find("y: max error inf abs, inf rel"), std::string::npos) << text.out;
+  EXPECT_NE(text.out.find("echo: max error 8 abs, inf rel"), std::string::npos) << text.out;
+  auto for_json = flags;
+  for_json.push_back("--json");
+  const auto json = nlohmann::json::parse(run(for_json).out);
+  const auto &y = json["comparisons"][0], &echo = json["comparisons"][1];
+  EXPECT_EQ(y["wrong_elements"], 1);
+  EXPECT_TRUE(y["max_abs_error"].is_null());
+  EXPECT_TRUE(y["max_rel_error"].is_null());
+  EXPECT_EQ(echo["max_abs_error"], 8);
+  EXPECT_TRUE(echo["max_rel_error"].is_null());
 }
 
 TEST_F(EngineRun, TakesSingleArraysByNameAndByFile) {
@@ -171,7 +194,10 @@ TEST_F(EngineRun, ExitCodeOfBadCommandLines) {
   EXPECT_EQ(run({"--rtol", "1"}).exit_code, 2);
   EXPECT_EQ(run({"--inputs", folder_ / "x.npz", "--batch", "2"}).exit_code, 2);
   EXPECT_EQ(run({"--seed", "-1"}).exit_code, 2);
+  EXPECT_EQ(run({"--inputs", folder_ / "x.npz", "--outputs", folder_ / "x.npz"}).exit_code, 2);
   EXPECT_EQ(run({"--help"}).exit_code, 0);
+  // Its words are right, and the folder may be there tomorrow.
+  EXPECT_EQ(run({"--outputs", folder_ / "absent" / "y.npz"}).exit_code, 1);
 }
 
 TEST_F(EngineRun, NamesTheFlagThatIsMeant) {
@@ -202,8 +228,17 @@ TEST_F(EngineRun, RefusesDamagedMissingAndUnverifiedEngines) {
   plan::Plan plan = small_plan();
   plan.origin.verified = false;
   ASSERT_TRUE(write_engine(plan, engine_).ok());
-  EXPECT_EQ(run({}).exit_code, 1);
+  const auto unverified = run({});
+  EXPECT_EQ(unverified.exit_code, 1);
+  EXPECT_NE(unverified.err.find("or take the risk with --allow-unverified ("), std::string::npos)
+      << unverified.err;
   EXPECT_EQ(run({"--allow-unverified"}).exit_code, 0);
+  plan = small_plan();
+  plan.plugins = {{"com.example.X", "1"}};
+  ASSERT_TRUE(write_engine(plan, engine_).ok());
+  const auto plugin = run({});
+  EXPECT_EQ(plugin.exit_code, 1);
+  EXPECT_NE(plugin.err.find("give its library with --plugin ("), std::string::npos) << plugin.err;
 }
 
 }  // namespace

@@ -87,5 +87,13 @@ TEST_F(CheckPaths, FindsAMissingFolderBeforeTheWork) {
   EXPECT_EQ(refusal(), "");
 }
 
+TEST_F(CheckPaths, FindsATimingCacheThatNothingCanBecomeOf) {
+  options.timing_cache = folder / "absent" / "t.json";
+  EXPECT_EQ(refusal(), "write '" + options.timing_cache.string() + "': folder " + quoted("absent") +
+                           ": no such file or directory");
+  options.timing_cache = folder.path();
+  EXPECT_EQ(refusal(), "write '" + options.timing_cache.string() + "': is a directory");
+}
+
 }  // namespace
 }  // namespace kiln

@@ -109,7 +109,7 @@ TEST(PassDriver, PrefixesErrorsWithThePass) {
 
 TEST(PassDriver, DumpsEachChangeWhenAsked) {
   const testing::ScratchFolder folder;
-  setenv("KILN_DUMP", "tactics,graph", 1);
+  setenv("KILN_DUMP", "graph", 1);
   setenv("KILN_DUMP_DIR", folder.path().c_str(), 1);
   ir::Graph graph = parse(kNegTwice);
   PassContext context;
@@ -122,6 +122,19 @@ TEST(PassDriver, DumpsEachChangeWhenAsked) {
     EXPECT_TRUE(std::filesystem::exists(folder / "b8" / (std::string(name) + ".graph"))) << name;
   }
   EXPECT_FALSE(std::filesystem::exists(folder / "b8" / "003-drop-last.graph"));
+}
+
+TEST(PassDriver, NamesTheWordsOfDumpsWhenOneIsUnknown) {
+  setenv("KILN_DUMP", "graph,tactics", 1);
+  ir::Graph graph = parse(kNegTwice);
+  PassContext context;
+  const auto result = run_passes(graph, kDrop, context);
+  const auto checked = check_pass_options(kDrop, context.options);
+  unsetenv("KILN_DUMP");
+  ASSERT_FALSE(result.ok());
+  EXPECT_EQ(result.error().message, "KILN_DUMP: found 'tactics', expected graph");
+  EXPECT_FALSE(checked.ok());
+  EXPECT_EQ(graph.node_count(), 2u);
 }
 
 }  // namespace
