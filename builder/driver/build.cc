@@ -3,22 +3,16 @@
 
 #include <new>
 
-#include "builder/device/device.h"
-#include "builder/driver/build_state.h"
+#include "builder/driver/build_for_target.h"
 #include "builder/driver/check_paths.h"
 #include "builder/import/onnx/import.h"
 #include "builder/import/onnx/shape_points.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
-#include "formats/engine_file/write_engine.h"
 #include "formats/onnx/read_model.h"
-#include "formats/report/table.h"
 
 namespace kiln {
 namespace {
-
-// Of a shape point's share, where its precision is measured first.
-constexpr double kMeasuring = 0.3;
 
 Result<> check_options(const BuildOptions& options) {
   if (options.output.empty() && !options.check_only && !options.dry_run) {
@@ -41,21 +35,6 @@ Result<BuildResult> check_model(const onnx::Model& model, std::span<const ShapeP
   return result;
 }
 
-Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool written) {
-  BuildResult result;
-  if (written) result.engine = options.output;
-  report::Report report = state.make_report();
-  result.notes = report.notes;
-  result.report_json = report::to_json(report);
-  result.report_text = report::to_table(report, {.explain = options.explain});
-  if (options.report.empty()) return result;
-  auto reported = state.write_report(result.report_json);
-  if (reported.ok()) return result;
-  if (!written) return std::move(reported).error();
-  return std::move(reported).error().context("wrote '" + options.output.string() +
-                                             "' but not its report");
-}
-
 Result<BuildResult> build_engine(const std::filesystem::path& model_path,
                                  const BuildOptions& options, const ProgressFn& progress) {
   KILN_RETURN_IF_ERROR(check_options(options));
@@ -72,28 +51,8 @@ Result<BuildResult> build_engine(const std::filesystem::path& model_path,
   LoadedTimingCache cache;
   if (!options.timing_cache.empty()) cache = load_timing_cache(options.timing_cache);
   KILN_ASSIGN_OR_RETURN(ChosenTarget target, choose_target(options, cache.cache));
-  BuildState state(model, options, std::move(target), std::move(cache), plugins, meter);
-  KILN_RETURN_IF_ERROR(state.analyse_rows(points));
-  KILN_RETURN_IF_ERROR(state.check_user_data(points));
-  const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
-  for (size_t i = 0; i < points.size(); ++i) {
-    const double from = kTacticsFrom + width * static_cast<double>(i);
-    const double measured = is_narrow(options.precision) ? kMeasuring * width : 0;
-    KILN_RETURN_IF_ERROR(state.measure_precision(points[i], from, from + measured));
-    KILN_RETURN_IF_ERROR(state.add_point(points[i], from + measured, from + width));
-  }
-  KILN_RETURN_IF_ERROR(state.check_complete());
-  state.save_timing_cache();
-  if (options.dry_run) {
-    state.plan_memory();
-    return finish(state, options, false);
-  }
-  KILN_RETURN_IF_ERROR(state.verify(kTacticsTo, kVerifyTo));
-  state.save_timing_cache();  // with what verification found
-  meter.begin("write", kVerifyTo, 1);
-  KILN_RETURN_IF_ERROR(state.write_engine());
-  meter.update(1);
-  return finish(state, options, true);
+  return build_for_target(model, points, options, std::move(target), std::move(cache), plugins,
+                          meter);
 }
 
 }  // namespace

@@ -11,7 +11,6 @@
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
 #include "builder/tactics/engine_judge.h"
-#include "builder/verify/verify_engine.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/file/atomic_file.h"
 #include "formats/onnx/content_hash.h"

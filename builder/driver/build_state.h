@@ -11,13 +11,11 @@
 #include "builder/emit/emit_plan.h"
 #include "builder/pipeline/pass.h"
 #include "builder/tactics/schedule_regions.h"
+#include "builder/verify/locate_fault.h"
 #include "builder/verify/verify_engine.h"
 #include "formats/onnx/model.h"
 
 namespace kiln {
-
-// Shares of the whole build; tactics take by far the most.
-inline constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
 
 class BuildState {
  public:
@@ -85,7 +83,8 @@ class BuildState {
   bool recall_quality(NarrowGoal& goal);
   std::string sensitivity_text(const Point& point);
   Result<bool> tighten_precision(const Point& failed, const PointVerdict& verdict);
-  std::string keep_inputs(const Point& point, const PointVerdict& verdict) const;
+  Result<Fault> find_fault(const Point& point, const PointVerdict& verdict);
+  Error wrong_engine(const Point& point, const PointVerdict& verdict, std::string what) const;
   LoadOptions load_options() const;
   ReferenceOptions reference_options() const;
   EngineAccuracy accuracy() const;
@@ -109,6 +108,7 @@ class BuildState {
   std::string batch_padding_reason_;
   bool has_narrow_floats_ = false;
   bool verified_ = false;
+  int repairs_ = 0;  // that verification asked for
   uint64_t weights_bytes_ = 0;
   uint64_t model_hash_;
   std::vector<std::string> notes_;

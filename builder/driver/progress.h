@@ -9,6 +9,9 @@
 
 namespace kiln {
 
+// Shares of the whole build; tactics take by far the most.
+inline constexpr double kTacticsFrom = 0.05, kTacticsTo = 0.8, kVerifyTo = 0.97;
+
 class ProgressMeter {
  public:
   explicit ProgressMeter(const ProgressFn& callback) : callback_(callback) {}

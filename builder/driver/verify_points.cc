@@ -6,7 +6,6 @@
 
 #include "builder/driver/build_state.h"
 #include "builder/tactics/region_work.h"
-#include "builder/verify/locate_fault.h"
 #include "builder/verify/realistic_inputs.h"
 #include "builder/verify/time_engine.h"
 #include "builder/verify/user_data.h"
@@ -17,16 +16,11 @@ namespace kiln {
 
 Result<> BuildState::verify(double from, double to) {
   if (!options_.verify || target_.is_elsewhere()) return Ok();
-  constexpr int kRepairs = 8;
-  for (int round = 0; round <= kRepairs; ++round) {
-    KILN_ASSIGN_OR_RETURN(const bool passed, verify_once(from, to));
-    if (!passed) continue;
-    verified_ = true;
-    return Ok();
+  for (bool passed = false; !passed;) {
+    KILN_ASSIGN_OR_RETURN(passed, verify_once(from, to));
   }
-  return Error{ErrorCode::kVerification, "the engine still disagrees with the reference after " +
-                                             std::to_string(kRepairs) +
-                                             " other tactics; nothing was written"};
+  verified_ = true;
+  return Ok();
 }
 
 // True when every point agrees; otherwise the first point at fault has got another tactic.
@@ -139,9 +133,9 @@ Result<int64_t> BuildState::user_rows_per_file(size_t files) {
   return static_cast<int64_t>(std::clamp<uint64_t>(rows, kFewest, kMost));
 }
 
-// Keeps what went wrong, so that it can be run elsewhere: " (inputs kept in
-// 'm.engine.failing.npz')".
-std::string BuildState::keep_inputs(const Point& point, const PointVerdict& verdict) const {
+// Keeps what went wrong, so that it can be run elsewhere.
+Error BuildState::wrong_engine(const Point& point, const PointVerdict& verdict,
+                               std::string what) const {
   std::vector<npy::Array> arrays;
   const ir::Graph& graph = point.regions;
   for (size_t i = 0; i < verdict.failing_inputs.size(); ++i) {
@@ -149,43 +143,66 @@ std::string BuildState::keep_inputs(const Point& point, const PointVerdict& verd
     arrays.push_back({graph.value(graph.inputs()[i]).name, tensor.type, false, tensor.bytes});
   }
   const std::string path = options_.output.string() + ".failing.npz";
-  return npy::write_npz(path, arrays).ok() ? "; its inputs are kept in '" + path + "'" : "";
+  what += "; nothing was written";
+  if (npy::write_npz(path, arrays).ok()) what += "; its inputs are kept in '" + path + "'";
+  return {ErrorCode::kVerification, std::move(what)};
+}
+
+Result<Fault> BuildState::find_fault(const Point& point, const PointVerdict& verdict) {
+  KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
+  std::vector<HostTensor> inputs;  // the engine's may be narrower than the model's
+  for (const HostTensor& tensor : verdict.failing_inputs) {
+    const DType dtype = graph.type(graph.inputs()[inputs.size()]).dtype;
+    KILN_ASSIGN_OR_RETURN(inputs.emplace_back(), convert_tensor(tensor, dtype));
+  }
+  KILN_ASSIGN_OR_RETURN(const auto want, run_reference(graph, inputs, reference_options()));
+  return locate_fault(point.scheduled.schedule, verdict.failing_inputs, want, load_options(),
+                      reference_options());
 }
 
 Result<> BuildState::repair(Point& point, const PointVerdict& verdict) {
+  constexpr int kMostRepairs = 8;
   std::string seen;
   for (const report::Verification& check : verdict.checks) {
     if (!check.passed && seen.empty()) seen = check.what + ": " + check.detail;
   }
   const std::string where =
       "shape point '" + point.shape.name + "' disagrees with the reference (" + seen + ")";
-  KILN_ASSIGN_OR_RETURN(const ir::Graph graph, import(point.shape));
-  auto want = run_reference(graph, verdict.failing_inputs, reference_options());
-  // Inputs of a narrower type than the model's have no reference of their own.
-  if (!want.ok()) want = std::vector<HostTensor>();
-  auto fault = locate_fault(point.scheduled.schedule, verdict.failing_inputs, *want, load_options(),
-                            reference_options());
-  if (!fault.ok()) return std::move(fault).error().context(where);
-  const TacticKey* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
+  const auto fault = find_fault(point, verdict);
+  if (!fault.ok()) {
+    return wrong_engine(point, verdict,
+                        where + "; the fault could not be located: " + fault.error().message);
+  }
+  const std::string found = where + ": " + fault->what;
+  if (++repairs_ > kMostRepairs) {
+    return wrong_engine(point, verdict,
+                        found + "; " + std::to_string(kMostRepairs) +
+                            " repairs did not help; please report this with the model");
+  }
   if (!fault->region && options_.precision != Precision::kFp32) {
     KILN_ASSIGN_OR_RETURN(const bool tightened, tighten_precision(point, verdict));
     if (tightened) {
       notes_.push_back(where + "; keeping more regions in f32");
       return Ok();
     }
-    return Error{
-        ErrorCode::kVerification,
-        where + ": " + fault->what + "; or " + sensitivity_text(point) + "; build with --fp32" +
-            (is_narrow(options_.precision) ? ", or give typical inputs with --verify-data" : "") +
-            keep_inputs(point, verdict)};
+    return wrong_engine(
+        point, verdict,
+        found + "; or " + sensitivity_text(point) + "; build with --fp32" +
+            (is_narrow(options_.precision) ? ", or give typical inputs with --verify-data" : ""));
   }
+  const TacticKey* winner = fault->region ? &point.scheduled.winners[*fault->region] : nullptr;
   if (!winner || winner->candidate.empty()) {
-    return Error{ErrorCode::kVerification,
-                 where + ": " + fault->what + keep_inputs(point, verdict)};
+    return wrong_engine(point, verdict, found + "; please report this with the model");
   }
   ban_tactic(*winner, *selection_);
-  notes_.push_back(where + ": " + fault->what + "; trying another tactic");
-  return schedule(point);
+  auto repaired = schedule(point);
+  if (!repaired.ok()) {
+    return wrong_engine(
+        point, verdict,
+        found + "; " + repaired.error().message + "; please report this with the model");
+  }
+  notes_.push_back(found + "; trying another tactic");
+  return Ok();
 }
 
 }  // namespace kiln

@@ -99,9 +99,9 @@ Result<Fault> locate_fault(const Schedule& schedule, std::span<const HostTensor>
   }
   for (size_t i = 0; i < want.size(); ++i) {
     const HostTensor& got = values.at(all.graph.outputs()[i]);
-    if (got.type != want[i].type) continue;
+    KILN_ASSIGN_OR_RETURN(const HostTensor wanted, convert_tensor(want[i], got.type.dtype));
     const Comparison result =
-        compare(got.type, got.bytes.data(), want[i].bytes.data(), accuracy_for(got.type.dtype));
+        compare(got.type, got.bytes.data(), wanted.bytes.data(), accuracy_for(got.type.dtype));
     if (!result.passed) {
       return Fault{std::nullopt,
                    "every region agrees with its own body, so a pass changed the "
