@@ -5,10 +5,10 @@
 
 For every model: `engine-build`, then `engine-run` on 1, 3, 5, 37 and 64 distinct rows (as many as
 --max-batch allows), each within rtol 1e-3 and atol 1e-4 of ONNX Runtime; where rounding alone puts
-ONNX Runtime without its optimiser further off, within 4 times that, and the line says so. With --half the engines
-are FP16 and BF16 and every row must have a cosine of 0.999; where a model comes with typical
-inputs, others than are tried, the builder gets them as --verify-data. A model whose rows depend on
-each other must refuse to be padded. --option goes to engine-build, as in
+ONNX Runtime without its optimiser further off, within 4 times that, and the line says so. With
+--half the engines are FP16 and BF16 and every row must have a cosine of 0.999; where a model comes
+with typical inputs, others than are tried, the builder gets them as --verify-data. A model whose
+rows depend on each other must refuse to be padded. --option goes to engine-build, as in
 --option=--disable-pass=fuse-loops.
 The last line counts passed, failed and skipped; the exit code is 1 if any failed.
 """
