@@ -35,23 +35,26 @@ Result<CudaTarget> recorded_target(const BuildOptions& options, const TimingCach
   return describe_cuda_target(*device);
 }
 
+Error no_such_tactic(const std::string& name, std::span<const TacticProvider> providers) {
+  std::string known;
+  for (const TacticProvider& provider : providers) {
+    known += known.empty() ? "" : ", ";
+    known += provider.name;
+  }
+  return {ErrorCode::kInvalidArgument, "cannot disable tactic '" + name +
+                                           "': the target has none of that name; expected one of " +
+                                           known};
+}
+
 Result<std::vector<TacticProvider>> enabled(std::span<const TacticProvider> providers,
                                             const std::vector<std::string>& disabled) {
   std::vector<TacticProvider> result(providers.begin(), providers.end());
   for (const std::string& name : disabled) {
     const auto named = [&](const TacticProvider& provider) { return provider.name == name; };
-    if (std::erase_if(result, named) > 0 ||
-        std::any_of(providers.begin(), providers.end(), named)) {
-      continue;
+    if (std::none_of(providers.begin(), providers.end(), named)) {
+      return no_such_tactic(name, providers);
     }
-    std::string known;
-    for (const TacticProvider& provider : providers) {
-      known += (known.empty() ? "" : ", ") + std::string(provider.name);
-    }
-    return Error{ErrorCode::kInvalidArgument, "cannot disable tactic '" + name +
-                                                  "': the target has none of that name; expected "
-                                                  "one of " +
-                                                  known};
+    std::erase_if(result, named);
   }
   return result;
 }
