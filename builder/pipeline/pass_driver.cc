@@ -14,19 +14,23 @@ namespace {
 // that undo each other.
 constexpr int kMaxCleanRounds = 20;
 
+Error cannot_disable(const std::string& name, const char* why, std::span<const Pass> passes) {
+  std::string known;
+  for (const Pass& pass : passes) {
+    if (pass.required) continue;
+    known += known.empty() ? "" : ", ";
+    known += pass.name;
+  }
+  return {ErrorCode::kInvalidArgument,
+          "cannot disable pass '" + name + "': " + why + "; expected one of " + known};
+}
+
 Result<> check_disabled_names(std::span<const Pass> passes, const PassOptions& options) {
   for (const std::string& name : options.disabled) {
     const auto found = std::find_if(passes.begin(), passes.end(),
                                     [&](const Pass& pass) { return pass.name == name; });
-    if (found != passes.end() && !found->required) continue;
-    std::string known;
-    for (const Pass& pass : passes) {
-      if (pass.required) continue;
-      known += (known.empty() ? "" : ", ") + std::string(pass.name);
-    }
-    const char* why = found == passes.end() ? "there is no pass of that name" : "it is required";
-    return Error{ErrorCode::kInvalidArgument,
-                 "cannot disable pass '" + name + "': " + why + "; expected one of " + known};
+    if (found == passes.end()) return cannot_disable(name, "there is no pass of that name", passes);
+    if (found->required) return cannot_disable(name, "it is required", passes);
   }
   return Ok();
 }
