@@ -3,6 +3,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <variant>
 #include <vector>
 
 #include "builder/ir/graph.h"
@@ -26,6 +27,11 @@ RegionDraft draft_region(const ir::Graph& graph, std::span<const ir::NodeId> mem
 // Puts the draft's region in place of its members; copies that nothing else reads go too.
 ir::NodeId form_region(ir::Graph& graph, const RegionDraft& draft, ir::Region::Kind kind,
                        std::string rule);
+
+// REQUIRES: the node is a Region.
+inline const ir::Region& region_of(const ir::Graph& graph, ir::NodeId id) {
+  return std::get<ir::Region>(graph.node(id).op);
+}
 
 // The kind of a region of that single operation.
 ir::Region::Kind kind_of(const ir::Op& op);

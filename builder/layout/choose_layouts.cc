@@ -11,6 +11,7 @@
 namespace kiln::layout {
 namespace {
 
+using fuse::region_of;
 using ir::Graph;
 using ir::NodeId;
 using ir::Region;
@@ -22,10 +23,6 @@ const std::vector<int64_t> kFromLast = {0, 3, 1, 2};  // to N, C, H, W
 
 TensorType channels_last(const TensorType& type) {
   return {type.dtype, {type.shape[0], type.shape[2], type.shape[3], type.shape[1]}};
-}
-
-const Region& region_of(const Graph& graph, NodeId id) {
-  return std::get<Region>(graph.node(id).op);
 }
 
 bool is_conv(const ir::Op& op) {

@@ -12,15 +12,12 @@
 namespace kiln::layout {
 namespace {
 
+using fuse::region_of;
 using ir::Graph;
 using ir::NodeId;
 using ir::Region;
 using ir::ValueId;
 using Kind = Region::Kind;
-
-const Region& region_of(const Graph& graph, NodeId id) {
-  return std::get<Region>(graph.node(id).op);
-}
 
 // The Attention node of a region of f16 or bf16; null for others.
 const ir::Node* narrow_attention(const Region& region) {

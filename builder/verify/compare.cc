@@ -1,7 +1,6 @@
 #include "builder/verify/compare.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -23,11 +22,15 @@ void convert(const std::byte* data, size_t first, std::span<double> to, const Co
   }
 }
 
+bool is_read_in_place(DType dtype) {
+  return dtype == DType::kF32 || dtype == DType::kF16 || dtype == DType::kBF16;
+}
+
 // Elements of a tensor as doubles, a stretch at a time.
 class Elements {
  public:
   Elements(const TensorType& type, const std::byte* data) : dtype_(type.dtype), data_(data) {
-    if (dtype_ == DType::kF32 || dtype_ == DType::kF16 || dtype_ == DType::kBF16) return;
+    if (is_read_in_place(dtype_)) return;
     converted_ = to_f64(type, data);
     dtype_ = DType::kF64;
     data_ = reinterpret_cast<const std::byte*>(converted_.data());
@@ -171,7 +174,7 @@ Findings compare_rows(const Elements& got, const Elements& want, int64_t begin, 
 
 std::vector<double> to_f64(const TensorType& type, const std::byte* data) {
   std::vector<double> values(static_cast<size_t>(type.elements()), std::nan(""));
-  if (type.dtype == DType::kF32) {
+  if (is_read_in_place(type.dtype)) {
     Elements(type, data).read(0, values);
     return values;
   }

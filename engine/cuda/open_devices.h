@@ -1,8 +1,9 @@
 // OpenDevices: the devices that are open, one for each GPU however many engines use it.
 //
-// They share the libraries' handles. A handle's end waits for everything on the GPU, and that
-// breaks the capture of a graph in another thread (cuBLASLt 13 even crashes the process). With one
-// handle for each GPU none ends while an engine is there, and nothing is opened while one ends.
+// They share the libraries' handles. A handle's end waits for everything on the GPU, which disturbs
+// graphs that other threads capture: with a handle for each engine, builds side by side crashed in
+// the end of one of cuBLASLt 13's. With one for each GPU none ends while an engine is there, and
+// nothing is opened while one ends.
 #pragma once
 #include <condition_variable>
 #include <functional>
