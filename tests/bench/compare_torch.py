@@ -13,7 +13,6 @@ p99_ms}; a subject that fails is printed with its reason and has no row.
 
 import argparse
 import copy
-import datetime
 import json
 import pathlib
 import subprocess
@@ -21,6 +20,7 @@ import sys
 
 import numpy as np
 import torch
+from rows import header, row
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "models"))
 import architectures  # noqa: E402
@@ -110,13 +110,6 @@ def cosine(a, b):
     return float(min((x @ y) / (np.linalg.norm(x) * np.linalg.norm(y)) for x, y in zip(a, b)))
 
 
-def row(workload, batch, dtype, subject, times, **more):
-    times = sorted(times)
-    return {"workload": workload, "batch": batch, "dtype": dtype, "subject": subject,
-            "p50_ms": round(times[len(times) // 2], 5),
-            "p99_ms": round(times[int(len(times) * 0.99)], 5), **more}
-
-
 def try_workload(arguments, case, rows):
     batches = [int(b) for b in arguments.batches.split(",")]
     path = arguments.work / f"{case.name}.onnx"
@@ -153,13 +146,6 @@ def try_workload(arguments, case, rows):
             rows.append(row(case.name, batch, arguments.dtype, subject, times))
         for r in rows[-1 - len(subjects):]:
             print(json.dumps(r), flush=True)
-
-
-def header(tree):
-    """What the rows were measured on. `tree` is the hash of the sources (tests/bench/README.md)."""
-    return {"date": datetime.date.today().isoformat(), "tree": tree,
-            "device": torch.cuda.get_device_name(), "torch": torch.__version__,
-            "cuda": torch.version.cuda, "cudnn": torch.backends.cudnn.version()}
 
 
 def main():
