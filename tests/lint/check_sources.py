@@ -27,7 +27,7 @@ CONFINED = {
     r"(onnx|google/protobuf)/": ("formats/onnx/", "tests/formats/onnx/"),
     r"(oneapi/|dnnl)": ("engine/host/",),
     r"spdlog/": ("builder/", "apps/"),
-    r"CLI/": ("apps/", "tests/conformance/"),
+    r"CLI/": ("apps/", "tests/conformance/", "tests/bench/"),
     r"(cuda|cublas|cudnn|nvrtc)": ("engine/cuda/", "engine/steps/", "builder/", "tests/"),
 }
 INCLUDE = re.compile(r'^\s*#\s*include\s+([<"])([^>"]+)[>"]')
