@@ -97,7 +97,7 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
       load_tile<kValueDepth, kValuePitch>(values[(tile + 1) % 2], v, (tile + 1) * kTile, kVRow);
     }
     close_copies();
-    wait_for_copies_but_last();
+    wait_for_copies_but<1>();
     __syncthreads();
 
     float scores[kTile / 8][4] = {};

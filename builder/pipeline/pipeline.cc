@@ -18,6 +18,7 @@
 #include "builder/fuse/fuse_parallel_projections.h"
 #include "builder/layout/choose_layouts.h"
 #include "builder/layout/fit_attention.h"
+#include "builder/layout/turn_weights.h"
 #include "builder/precision/choose_precision.h"
 
 namespace kiln {
@@ -59,6 +60,7 @@ constexpr Pass kPipeline[] = {
     // When types are known: only narrow convolutions care.
     {.name = "choose-layouts", .stage = kPrecision, .run = layout::choose_layouts},
     {.name = "fit-attention", .stage = kPrecision, .run = layout::fit_attention},
+    {.name = "turn-weights", .stage = kPrecision, .run = layout::turn_weights},
 };
 
 }  // namespace

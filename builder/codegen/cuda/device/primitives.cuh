@@ -117,11 +117,19 @@ KILN_DEVICE void forget(unsigned (&words)[kCount]) {
 // Under programmatic dependent launch the next kernel may start to be scheduled, and nothing of
 // the earlier ones may be touched before they have finished. No buffer is __restrict__: such loads
 // could be moved up across this.
-KILN_DEVICE void begin_kernel() {
+KILN_DEVICE void let_next_kernel_start() {
 #if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.launch_dependents;");
+#endif
+}
+KILN_DEVICE void wait_for_earlier_kernels() {
+#if __CUDA_ARCH__ >= 900
   asm volatile("griddepcontrol.wait;" ::: "memory");
 #endif
+}
+KILN_DEVICE void begin_kernel() {
+  let_next_kernel_start();
+  wait_for_earlier_kernels();
 }
 
 // 2 ^ x within two units in the last place; results below 2^-126 are 0.
@@ -154,9 +162,19 @@ KILN_DEVICE void copy_async(void* shared, const void* from, bool there) {
                "l"(from), "r"(there ? 16 : 0)
                : "memory");
 }
+// The same for what is read along with its neighbours: whole lines of 128 bytes come from memory.
+KILN_DEVICE void copy_async_of_line(void* shared, const void* from, bool there) {
+  asm volatile(
+      "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
+      "l"(from), "r"(there ? 16 : 0)
+      : "memory");
+}
 KILN_DEVICE void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
-// This thread's copies of all groups but the latest have arrived.
-KILN_DEVICE void wait_for_copies_but_last() { asm volatile("cp.async.wait_group 1;" ::: "memory"); }
+// This thread's copies of all groups but the latest few have arrived.
+template <int kGroups>
+KILN_DEVICE void wait_for_copies_but() {
+  asm volatile("cp.async.wait_group %0;" ::"n"(kGroups) : "memory");
+}
 
 // Four 8x8 matrices of 16-bit elements: lane i names row i % 8 of matrix i / 8, and gets the two
 // elements of each matrix at row i / 4 and columns 2 (i % 4) and the next.

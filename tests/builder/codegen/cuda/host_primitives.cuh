@@ -202,6 +202,8 @@ static inline void store_half_byte(void* buffer, Index at, unsigned bits) {
 }
 template <int kCount>
 static inline void forget(unsigned (&)[kCount]) {}
+static inline void let_next_kernel_start() {}
+static inline void wait_for_earlier_kernels() {}
 static inline void begin_kernel() {}
 
 static inline float quick_power_of_2(float x) { return std::exp2(x); }
@@ -216,8 +218,12 @@ static inline void copy_async(void* shared, const void* from, bool there) {
   std::memset(shared, 0, 16);
   if (there && may_touch(from, 16, false)) std::memcpy(shared, from, 16);
 }
+static inline void copy_async_of_line(void* shared, const void* from, bool there) {
+  copy_async(shared, from, there);
+}
 static inline void close_copies() {}
-static inline void wait_for_copies_but_last() {}
+template <int kGroups>
+static inline void wait_for_copies_but() {}
 
 // What each lane of the warp offers.
 template <class T>

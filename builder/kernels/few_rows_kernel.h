@@ -1,0 +1,47 @@
+// The text of kernels/few_rows.cuh for one problem and tiling.
+#pragma once
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "builder/codegen/cuda/point_function.h"
+#include "formats/result.h"
+#include "formats/tensor_type.h"
+
+namespace kiln {
+
+// x [rows, depth] times the transpose of w [columns, depth], both dense.
+struct FewRowsShape {
+  DType dtype = DType::kBF16;  // of x and w: f16, bf16 or f32; sums are in f32
+  int64_t rows = 1, columns = 1, depth = 1;
+  bool constant_weights = true;  // no kernel writes w
+};
+
+// How the work is spread.
+struct FewRowsTiling {
+  int64_t groups = 1;  // of 8 columns that a warp takes at a time
+  int64_t steps = 2;   // of 64 bytes of a column that are copied together
+  int64_t warps = 8;   // of a block, which share the depth
+  int64_t ring = 4;    // copies under way
+  int64_t blocks = 2;  // of a multiprocessor
+};
+// "g1.s2.w8.r4.b2"
+std::string to_string(const FewRowsTiling& tiling);
+
+// The one-line reason why the kernel cannot do it.
+Result<> check_few_rows(const FewRowsShape& shape);
+
+// At most 8 tilings that suit it, the likeliest first. REQUIRES: check_few_rows(shape) was ok.
+std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape);
+
+// Blocks of a launch: as many as have the same number of tiles, but for the last tiles.
+int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
+                        uint32_t multiprocessors);
+
+// Entry "kiln_few_rows" with the parameters x, w, then those of `finish`, which makes the results
+// from an element of the product. To be compiled behind device_prelude(). Buffers begin on 16-byte
+// boundaries.
+std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
+                          const codegen::PointFunction& finish);
+
+}  // namespace kiln

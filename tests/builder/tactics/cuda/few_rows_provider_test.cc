@@ -1,0 +1,123 @@
+// Which regions our kernel for few rows takes, and what they are lowered to; nothing runs.
+#include "builder/tactics/cuda/few_rows_provider.h"
+
+#include <gtest/gtest.h>
+
+#include <sstream>
+
+#include "builder/cuda/build_tools.h"
+#include "builder/cuda/kernel_compiler.h"
+
+namespace kiln {
+namespace {
+
+using Kind = LocalBuffer::Kind;
+
+class FewRowsProvider : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    tools_.compiler = std::make_shared<KernelCompiler>(90);
+    device_.multiprocessors = 132;
+  }
+
+  // Nodes need no names here. Input 1 is a constant.
+  TacticQuery query(const std::string& text) {
+    std::istringstream lines(text);
+    std::string named;
+    for (std::string line; std::getline(lines, line);) {
+      named += line + (line.starts_with("  %") ? " ; \"n\"\n" : "\n");
+    }
+    auto body = ir::parse_text(named);
+    EXPECT_TRUE(body.ok()) << body.error().message;
+    region_ = {ir::Region::Kind::kContraction, std::make_shared<ir::Graph>(*std::move(body)), {},
+               ""};
+    TacticQuery query{region_, {}, {}, {}, device_, {}, &tools_};
+    for (ir::ValueId id : region_.body->inputs()) query.inputs.push_back(region_.body->type(id));
+    for (ir::ValueId id : region_.body->outputs()) query.outputs.push_back(region_.body->type(id));
+    query.constants.resize(query.inputs.size());
+    query.constants[1] = SharedBytes{};
+    return query;
+  }
+
+  std::string refusal(const std::string& text) {
+    std::string why;
+    EXPECT_TRUE(few_rows_candidates(query(text), why).empty());
+    return why;
+  }
+
+  CudaTools tools_;
+  DeviceInfo device_;
+  ir::Region region_;
+};
+
+std::string product(const std::string& a, const std::string& b, const std::string& d, int ta = 0,
+                    int tb = 1) {
+  return "graph {\n  input %0 : " + a + " \"a\"\n  input %1 : " + b +
+         " \"b\"\n  %2 = matmul{transpose_a=" + std::to_string(ta) +
+         ", transpose_b=" + std::to_string(tb) + "}(%0, %1) : " + d + "\n  output %2 \"d\"\n}";
+}
+
+// Residual first, so that the order of the operands shows.
+constexpr char kWithEpilogue[] = R"(graph {
+  input %0 : f16[2x1x64] "x"
+  input %1 : f16[40x64] "w"
+  input %2 : f16[2x1x40] "residual"
+  input %3 : f32[40] "bias"
+  %4 = matmul{transpose_a=0, transpose_b=1}(%0, %1) : f16[2x1x40]
+  %5 = cast{saturate=1, to="f32"}(%4) : f32[2x1x40]
+  %6 = add(%5, %3) : f32[2x1x40]
+  %7 = tanh(%6) : f32[2x1x40]
+  %8 = cast{saturate=1, to="f16"}(%7) : f16[2x1x40]
+  %9 = add(%8, %2) : f16[2x1x40]
+  output %9 "y"
+})";
+
+TEST_F(FewRowsProvider, OneLaunchComputesTheRegion) {
+  if (const auto version = codegen::compiler_version(); !version.ok()) {
+    GTEST_SKIP() << version.error().message;
+  }
+  const TacticQuery region = query(kWithEpilogue);
+  std::string why;
+  const auto tactics = few_rows_candidates(region, why);
+  ASSERT_FALSE(tactics.empty()) << why;
+  for (const Tactic& tactic : tactics) {
+    const auto lowered = few_rows_lower(region, tactic);
+    ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+    ASSERT_EQ(lowered->steps.size(), 1u);
+    const auto& launch = std::get<LocalLaunch>(lowered->steps[0]);
+    ASSERT_EQ(launch.inputs.size(), 4u);
+    EXPECT_EQ(launch.inputs[0], (LocalBuffer{Kind::kInput, 0}));
+    EXPECT_EQ(launch.inputs[1], (LocalBuffer{Kind::kInput, 1}));
+    // The others as the loop behind the product has them, which is free to choose.
+    EXPECT_NE(launch.inputs[2], launch.inputs[3]);
+    EXPECT_EQ(launch.outputs, (std::vector<LocalBuffer>{{Kind::kOutput, 0}}));
+    EXPECT_TRUE(launch.programmatic);
+  }
+  EXPECT_FALSE(few_rows_lower(region, {"g9.s9.w9.r9.b9"}).ok());
+}
+
+TEST_F(FewRowsProvider, TakesPlainProductsOfEveryType) {
+  for (const std::string t : {"f16", "bf16", "f32"}) {
+    std::string why;
+    const auto region = query(product(t + "[3x64]", t + "[7x64]", t + "[3x7]"));
+    EXPECT_FALSE(few_rows_candidates(region, why).empty()) << t << ": " << why;
+  }
+}
+
+TEST_F(FewRowsProvider, SaysWhatItDoesNotTake) {
+  EXPECT_EQ(refusal(product("f16[3x64]", "f16[64x8]", "f16[3x8]", 0, 0)),
+            "columns of the right side are not stored one after the other");
+  EXPECT_EQ(refusal(product("f16[64x3]", "f16[8x64]", "f16[3x8]", 1, 1)),
+            "rows of the left side lie apart");
+  EXPECT_EQ(refusal(product("f16[4x3x64]", "f16[4x8x64]", "f16[4x3x8]")),
+            "the product is one of a batch");
+  EXPECT_EQ(refusal(product("f16[3x13]", "f16[8x13]", "f16[3x8]")),
+            "rows of 13 elements do not begin on 16-byte boundaries");
+  EXPECT_EQ(refusal(product("f16[300x64]", "f16[8x64]", "f16[300x8]")),
+            "the product has 300 rows, up to 16 expected");
+  EXPECT_EQ(refusal(product("f64[3x64]", "f64[8x64]", "f64[3x8]")),
+            "the operands are f64, f16, bf16 or f32 expected");
+}
+
+}  // namespace
+}  // namespace kiln
