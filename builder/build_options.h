@@ -49,7 +49,7 @@ struct BuildOptions {
   std::map<std::string, std::map<std::string, FixedValue>> fixed_values;
 
   std::filesystem::path timing_cache;  // read if it is there, written back
-  std::filesystem::path report;        // JSON
+  std::filesystem::path report;        // JSON, or a page if it is named .html
   std::filesystem::path verify_data;   // .npz, or a folder of them, with real inputs
   bool verify = true;
   std::vector<std::filesystem::path> plugins;

@@ -23,6 +23,7 @@ EXAMPLES
   engine-build --onnx m.onnx -o m.engine --batches 1,8 --shapes ids:Bx128,mask:Bx128
   engine-build --onnx m.onnx -o m.engine --fp16 --verify-data images.npz --timing-cache m.timing
   engine-build --onnx m.onnx -o m.engine --target sm_90 --timing-cache h200.timing
+  engine-build --onnx m.onnx -o m.engine --report m.html
   engine-build --onnx m.onnx --verify-engine m.engine
   engine-build --onnx m.onnx --check             what in the model is not supported
 
@@ -67,7 +68,8 @@ void describe(CLI::App& app, Flags& flags) {
       "--shape-values", flags.shape_values,
       "An .npz with the values of inputs that shapes depend on; NAME=FILE for a named set");
   app.add_option("--timing-cache", o.timing_cache, "Measured tactics, read and written back");
-  app.add_option("--report", o.report, "Write the report as JSON");
+  app.add_option("--report", o.report,
+                 "Write the report as JSON; named .html, as a page for a browser");
   app.add_option("--verify-data", o.verify_data,
                  "Typical inputs to choose precision and verify with: .npz or a folder");
   app.add_flag("--no-verify", flags.no_verify,

@@ -6,6 +6,7 @@
 #include "apps/engine-inspect/inspect_json.h"
 #include "apps/engine-inspect/memory_picture.h"
 #include "apps/engine-inspect/options.h"
+#include "apps/engine-inspect/report_page.h"
 #include "apps/engine-inspect/step_text.h"
 #include "apps/engine-inspect/summary.h"
 #include "apps/print_out.h"
@@ -53,6 +54,12 @@ int run(const Options& options) {
     print_error("engine-inspect", error);
     return kFailed;
   };
+  if (!options.html.empty()) {
+    const auto written = write_report_page(options);
+    if (!written.ok()) return complain(written.error());
+    const std::string text = "wrote " + options.html.string() + "\n";
+    return print_out("engine-inspect", text) ? kOk : kFailed;
+  }
   const auto plan = read_engine(options.engine);
   if (!plan.ok()) return complain(plan.error());
   if (const auto found = check_point(*plan, options.point); !found.ok()) {

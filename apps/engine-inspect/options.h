@@ -11,7 +11,9 @@ inline constexpr int kOk = 0, kFailed = 1, kUsage = 2;
 
 struct Options {
   std::filesystem::path engine;
-  std::string point;  // "": all
+  std::filesystem::path other;  // to compare with, "": none
+  std::filesystem::path html;   // the page to write, "": print text
+  std::string point;            // "": all
   bool steps = false, memory = false, constants = false, report = false;
   bool explain = false, json = false;
 };

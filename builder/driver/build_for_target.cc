@@ -1,6 +1,7 @@
 #include "builder/driver/build_for_target.h"
 
 #include "builder/driver/build_state.h"
+#include "formats/report/page.h"
 #include "formats/report/table.h"
 
 namespace kiln {
@@ -8,6 +9,15 @@ namespace {
 
 // Of a shape point's share, where its precision is measured first.
 constexpr double kMeasuring = 0.3;
+
+// The report as the file's name asks for it.
+std::string report_file(const report::Report& report, const BuildOptions& options,
+                        const std::string& json) {
+  const auto extension = options.report.extension();
+  if (extension != ".html" && extension != ".htm") return json;
+  const report::TitledReport titled{options.output.string(), report};
+  return report::to_page(std::span(&titled, 1));
+}
 
 Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool written) {
   BuildResult result;
@@ -17,7 +27,7 @@ Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool 
   result.report_json = report::to_json(report);
   result.report_text = report::to_table(report, {.explain = options.explain});
   if (options.report.empty()) return result;
-  auto reported = state.write_report(result.report_json);
+  auto reported = state.write_report(report_file(report, options, result.report_json));
   if (reported.ok()) return result;
   if (!written) return std::move(reported).error();
   return std::move(reported).error().context("wrote '" + options.output.string() +

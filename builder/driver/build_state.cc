@@ -217,8 +217,8 @@ void BuildState::save_timing_cache() {
   if (!saved.ok()) notes_.push_back("timing cache not written: " + saved.error().message);
 }
 
-Result<> BuildState::write_report(const std::string& json) const {
-  const auto bytes = std::as_bytes(std::span(json));
+Result<> BuildState::write_report(const std::string& text) const {
+  const auto bytes = std::as_bytes(std::span(text));
   return write_file_atomically(options_.report, std::span(&bytes, 1));
 }
 

@@ -44,7 +44,7 @@ class BuildState {
   void save_timing_cache();
 
   report::Report make_report();
-  Result<> write_report(const std::string& json) const;
+  Result<> write_report(const std::string& text) const;
 
  private:
   struct Point {

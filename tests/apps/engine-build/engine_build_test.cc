@@ -38,6 +38,15 @@ class EngineBuild : public ::testing::Test {
   std::string engine_ = folder_ / "m.engine";
 };
 
+TEST_F(EngineBuild, WritesTheReportAsAPage) {
+  const std::string page = folder_ / "m.html";
+  const auto planned = build({"--batches", "1", "--dry-run", "--report", page});
+  ASSERT_EQ(planned.exit_code, 0) << planned.err;
+  const std::string text = read_text(page);
+  EXPECT_TRUE(text.starts_with("<!doctype html>"));
+  EXPECT_NE(text.find("\"model_name\": \"digits.onnx\""), std::string::npos);
+}
+
 TEST_F(EngineBuild, PlansTheMemoryOfTheBuild) {
   // The cache holds both to the same tactics.
   const std::vector<std::string> flags = {"--batches", "1,64", "--timing-cache",

@@ -85,6 +85,52 @@ TEST_F(EngineInspect, PrintsTheReport) {
   EXPECT_EQ(json["report"]["kind"], "kiln-build-report");
 }
 
+// The reports in a page, as JSON.
+nlohmann::json reports_of(const std::string& page) {
+  const std::string open = "id=\"reports\">";
+  const size_t from = page.find(open) + open.size();
+  return nlohmann::json::parse(page.substr(from, page.find("</script>", from) - from));
+}
+
+TEST_F(EngineInspect, WritesTheReportAsAPage) {
+  plan::Plan plan = small_plan();
+  report::Report report;
+  report.build.model_name = "</script>";
+  report.points = {{.name = "b1"}, {.name = "b4"}};
+  plan.report_json = report::to_json(report);
+  const std::string page = folder_ / "m.html", json = folder_ / "r.json";
+  const auto one = inspect(plan, {"--html", page});
+  ASSERT_EQ(one.exit_code, 0) << one.err;
+  auto reports = reports_of(read_text(page));
+  ASSERT_EQ(reports.size(), 1);
+  EXPECT_EQ(reports[0]["file"], engine_);
+  EXPECT_EQ(reports[0]["report"], nlohmann::json::parse(plan.report_json));
+
+  report.build.precision = "bf16";
+  std::ofstream(json) << report::to_json(report);
+  const auto two = inspect(plan, {json, "--html", page, "--point", "b4"});
+  ASSERT_EQ(two.exit_code, 0) << two.err;
+  reports = reports_of(read_text(page));
+  ASSERT_EQ(reports.size(), 2);
+  EXPECT_EQ(reports[1]["report"]["build"]["precision"], "bf16");
+  EXPECT_EQ(reports[1]["report"]["points"].size(), 1);
+  EXPECT_EQ(reports[1]["report"]["points"][0]["name"], "b4");
+}
+
+TEST_F(EngineInspect, RefusesPagesOfNothing) {
+  const std::string page = folder_ / "m.html";
+  const auto without = inspect(small_plan(), {"--html", page});
+  EXPECT_EQ(without.exit_code, 1);
+  expect_lines(without.err, {"m.engine': report"});
+  plan::Plan plan = small_plan();
+  plan.report_json = report::to_json({});
+  expect_lines(inspect(plan, {"--html", engine_}).err, {"is the file that it would be made of"});
+  expect_lines(inspect(plan, {"--html", page, "--point", "b9"}).err, {"has no shape point 'b9'"});
+  EXPECT_EQ(inspect(plan, {engine_}).exit_code, 2);
+  EXPECT_EQ(inspect(plan, {"--html", page, "--steps"}).exit_code, 2);
+  EXPECT_FALSE(std::filesystem::exists(page));
+}
+
 TEST_F(EngineInspect, LeavesOutAReportThatNestsTooDeep) {
   plan::Plan plan = small_plan();
   plan.report_json = std::string(1'000'000, '[') + std::string(1'000'000, ']');
