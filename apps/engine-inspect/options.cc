@@ -40,11 +40,11 @@ std::variant<Options, int> parse_command_line(int argc, const char* const* argv)
   app.add_flag("--explain", options.explain,
                "With --report every candidate, refusal and near miss; with --steps every attribute "
                "and loop kernel");
+  app.add_flag("--json", options.json, "Print JSON; the report is included as it is");
   app.add_option("--html", options.html,
                  "Write the report of the build as one page, which loads nothing")
       ->type_name("FILE")
-      ->excludes("--steps", "--memory", "--constants", "--report", "--explain");
-  app.add_flag("--json", options.json, "Print JSON; the report is included as it is");
+      ->excludes("--steps", "--memory", "--constants", "--report", "--explain", "--json");
   app.set_version_flag("--version", kVersion);
   app.footer(kFooter);
   if (const auto done = parse_flags(app, argc, argv, kUsage)) return *done;

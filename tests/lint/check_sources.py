@@ -8,7 +8,7 @@ import sys
 
 MAX_LINES = 400
 BANNED_STEMS = {"util", "utils", "common", "helper", "helpers", "manager", "misc"}
-SUFFIXES = {".h", ".cc", ".c", ".cuh"}
+SUFFIXES = {".h", ".cc", ".c", ".cuh", ".js", ".css"}
 ROOMS = ("formats", "engine", "builder", "calibration", "plugins", "apps", "tests")
 
 # What each room may include: rooms, or "ROOM/*" for a room's public headers only.

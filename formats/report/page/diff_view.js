@@ -106,9 +106,8 @@ function pairColumns() {
   ];
 }
 
-function openPair(pair) {
-  const engine = pair.b.length > 0 ? 1 : 0, region = (pair.b[0] ?? pair.a[0]);
-  const name = engines[state.engine].points[state.point].name;
+function openPair(pair, name = engines[state.engine].points[state.point].name) {
+  const engine = pair.b.length > 0 ? 1 : 0, region = pair.b[0] ?? pair.a[0];
   change({
     engine,
     layer: region.layer.index,
@@ -174,6 +173,9 @@ function diffView() {
       section('Two engines', null, factList([['A', a.file], ['B', b.file]]), totalsTable(a, b)),
       section('What differs in the builds', null, buildDifferences(a, b)),
       section(
+          'B − A by batch', 'Regions that share ONNX nodes are one row, however they were fused.',
+          diffMatrix(a, b)),
+      section(
           'Regions of ' + name,
           'Regions that share ONNX nodes are one line. The largest differences first.',
           pairs.length === 0 ? el('p', {class: 'nothing'}, 'Only one of the two has this point.') :
@@ -182,6 +184,6 @@ function diffView() {
                                  columns: pairColumns(),
                                  rows: pairs,
                                  text: (pair) => pair.text,
-                                 open: openPair
+                                 open: (pair) => openPair(pair)
                                })));
 }

@@ -59,11 +59,12 @@ function matrixCell(layer, point, metric, scale) {
       changed && el('i', {class: 'changed ' + changed, 'aria-label': 'another kernel'}));
 }
 
-function heatLegend(scaleTitle) {
+function heatLegend() {
   return el(
       'span', {class: 'legend'}, 'less',
-      Array.from({length: kHeats}, (_, heat) => el('i', {class: 'swatch heat-' + heat})),
-      scaleTitle, el('span', {class: 'cell sample'}, el('i', {class: 'changed provider'})),
+      el('span', {class: 'scale'},
+         Array.from({length: kHeats}, (_, heat) => el('i', {class: 'swatch heat-' + heat}))),
+      'more', el('span', {class: 'cell sample'}, el('i', {class: 'changed provider'})),
       'another provider', el('span', {class: 'cell sample'}, el('i', {class: 'changed key'})),
       'another kernel');
 }
@@ -119,5 +120,5 @@ function matrixView(engine) {
         open: (layer) => change({layer: layer.index}),
         tools: el('span', {class: 'choices', role: 'group', 'aria-label': 'Colour by'}, choices)
       }),
-      heatLegend('more'));
+      heatLegend());
 }

@@ -14,14 +14,10 @@ const kLive = {
   bottom: 22
 };
 
-function stepsOf(buffers) {
-  return buffers.reduce((most, buffer) => Math.max(most, buffer.last_step + 1), 1);
-}
-
 // Bytes occupied at each step; what is taken over in place counts once.
-function liveBytes(buffers) {
-  const ranges = Array.from({length: stepsOf(buffers)}, () => []);
-  for (const buffer of buffers) {
+function liveBytes(point) {
+  const ranges = point.regions.map(() => []);
+  for (const buffer of point.buffers) {
     for (let i = buffer.first_step; i <= buffer.last_step; ++i)
       ranges[i].push([buffer.offset, buffer.offset + buffer.bytes]);
   }
@@ -48,11 +44,12 @@ function byteAxis(most, y, left, right) {
            drawText(left - 8, y(bytes) + 4, bytesText(bytes), {'text-anchor': 'end'})]);
 }
 
-function arenaMap(memory) {
-  const {width, height, left, right, top, bottom} = kMap, steps = stepsOf(memory.buffers);
+function arenaMap(point) {
+  const {memory, buffers, regions} = point, steps = regions.length;
+  const {width, height, left, right, top, bottom} = kMap;
   const x = linearScale(0, steps, left, width - right),
         y = linearScale(0, memory.arena_bytes, height - bottom, top);
-  const marks = memory.buffers.map(
+  const marks = buffers.map(
       (buffer) => ({
         shape: svg('rect', {
           class: 'buffer ' + bufferKind(buffer),
@@ -66,8 +63,10 @@ function arenaMap(memory) {
                     el('span', {},
                        bytesText(buffer.bytes) + ' at ' + buffer.offset + ', steps ' +
                            buffer.first_step + ' to ' + buffer.last_step),
+                    el('span', {}, 'written by ' + shortName(regions[buffer.first_step].name)),
                     buffer.in_place_of && el('span', {}, 'in place of ' + buffer.in_place_of)]
                        .filter(Boolean),
+        open: () => openRegion(regions[buffer.first_step]),
       }));
   const drawing =
       svg('svg', {
@@ -87,10 +86,10 @@ function arenaMap(memory) {
   return drawing;
 }
 
-function liveChart(memory) {
+function liveChart(point, live) {
+  const {memory, regions} = point;
   const {width, left, right} = kMap, {height, top, bottom} = kLive;
-  const live = liveBytes(memory.buffers),
-        most = Math.max(memory.arena_bytes, memory.lower_bound_bytes);
+  const most = Math.max(memory.arena_bytes, memory.lower_bound_bytes);
   const x = linearScale(0, live.length, left, width - right),
         y = linearScale(0, most * 1.05, height - bottom, top);
   const outline =
@@ -100,7 +99,22 @@ function liveChart(memory) {
            {class: 'level ' + kind, x1: left, x2: width - right, y1: y(bytes), y2: y(bytes)}),
        drawText(
            width - right - 4, y(bytes) + 14, label, {'text-anchor': 'end', class: 'roof-label'})];
-  return svg(
+  // A column a step, not seen but picked.
+  const marks =
+      regions.map((region, step) => ({
+                    shape: svg('rect', {
+                      class: 'step',
+                      x: x(step),
+                      y: top,
+                      width: x(step + 1) - x(step),
+                      height: height - bottom - top
+                    }),
+                    tip: () =>
+                        [el('b', {}, shortName(region.name)),
+                         el('span', {}, 'step ' + step + ', ' + bytesText(live[step]) + ' live')],
+                    open: () => openRegion(region)
+                  }));
+  const drawing = svg(
       'svg', {
         class: 'plot',
         viewBox: `0 0 ${width} ${height}`,
@@ -110,30 +124,34 @@ function liveChart(memory) {
       byteAxis(most, y, left, width - right),
       svg('path', {class: 'live', d: `M${x(0)} ${y(0)} ${outline} L${x(live.length)} ${y(0)} Z`}),
       level(
-          memory.lower_bound_bytes, 'lower bound ' + bytesText(memory.lower_bound_bytes), 'bound'));
+          memory.lower_bound_bytes, 'lower bound ' + bytesText(memory.lower_bound_bytes), 'bound'),
+      marks.map((mark) => mark.shape));
+  makePickable(drawing, marks);
+  return drawing;
 }
 
 function memoryView(engine, point) {
   const {memory} = point;
-  if (memory.buffers.length === 0 || memory.arena_bytes === 0) {
+  if (point.buffers.length === 0 || memory.arena_bytes === 0) {
     return section(
         'Memory of ' + point.name, null,
         el('p', {class: 'nothing'}, 'Nothing is kept in the arena.'));
   }
-  const live = liveBytes(memory.buffers), peak = live.reduce((a, b) => Math.max(a, b), 0);
+  const live = liveBytes(point), peak = live.reduce((a, b) => Math.max(a, b), 0);
   const over = memory.lower_bound_bytes > 0 ?
       (memory.arena_bytes / memory.lower_bound_bytes).toFixed(3) + ' times the lower bound' :
       '';
   return section(
       'Memory of ' + point.name,
-      'Addresses up, steps to the right. Below: the bytes that live at each step.', factList([
+      'Addresses up, steps to the right: a step is a region. Below: the bytes that live at each.',
+      factList([
         ['Arena', bytesText(memory.arena_bytes) + (over && ', ' + over)],
         ['Lower bound', bytesText(memory.lower_bound_bytes)],
         ['Most bytes live', bytesText(peak) + ', at step ' + live.indexOf(peak)],
         ['Largest workspace', bytesText(memory.workspace_bytes)],
         ['Weights, beside the arena', bytesText(engine.weightsBytes)]
       ]),
-      arenaMap(memory), liveChart(memory), el('span', {class: 'legend'}, [
+      arenaMap(point), liveChart(point, live), el('span', {class: 'legend'}, [
         ['value', 'values'], ['in-place', 'in place'], ['temporary', 'temporaries'],
         ['workspace', 'workspaces']
       ].map(([kind, label]) => [el('i', {class: 'swatch buffer-' + kind}), label])));

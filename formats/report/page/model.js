@@ -8,6 +8,9 @@ function readReports() {
 function digest(report) {
   const points = report.points.map((point, index) => {
     const digested = {...point, index, regions: point.regions.map(digestRegion)};
+    digested.buffers = point.memory.buffers.filter((buffer) => buffer.bytes > 0)
+                           .map((buffer) => withinSteps(buffer, point.regions.length))
+                           .filter((buffer) => buffer.first_step <= buffer.last_step);
     digested.total = point.graph_us > 0 ? point.graph_us : point.sum_us;
     return digested;
   });
@@ -25,6 +28,20 @@ function digest(report) {
   return result;
 }
 
+// A step is a region's number; a damaged report may name others.
+function withinSteps(buffer, steps) {
+  return {
+    ...buffer,
+    first_step: Math.max(0, buffer.first_step),
+    last_step: Math.min(buffer.last_step, steps - 1)
+  };
+}
+
+function perSecond(amount, us) {
+  const rate = us > 0 ? amount / us * 1e6 : 0;
+  return Number.isFinite(rate) ? rate : 0;
+}
+
 function digestRegion(region, index) {
   const chosen = region.candidates[region.chosen] ?? null;
   const us = chosen ? chosen.median_us ?? NaN : 0;
@@ -36,8 +53,8 @@ function digestRegion(region, index) {
     us,
     bytes,
     tactic: chosen ? (chosen.provider + ' ' + chosen.key).trim() : 'needs no kernel',
-    bytesPerSecond: us > 0 ? bytes / us * 1e6 : 0,
-    flopsPerSecond: us > 0 ? region.flops / us * 1e6 : 0,
+    bytesPerSecond: perSecond(bytes, us),
+    flopsPerSecond: perSecond(region.flops, us),
     text: [
       region.name, ...region.origins, region.kind, region.rule, region.precision_realised,
       chosen ? chosen.provider + ' ' + chosen.key : ''

@@ -19,7 +19,7 @@ function stackedBar(parts, total, text) {
                     style: {'flex-grow': part.value},
                     title: part.name + ': ' + text(part.value)
                   },
-                     part.value / total > 0.08 ? part.name : '')));
+                     part.value / total > 0.13 ? part.name : '')));
 }
 
 function precisionTone(precision) {

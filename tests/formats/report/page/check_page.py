@@ -158,6 +158,9 @@ class Figures(Page):
         self.assertIn(bytes_text(memory["arena_bytes"]) + ", 1.000 times the lower bound", text)
         # Three buffers of one size live at once from the third step on.
         self.assertIn(bytes_text(memory["arena_bytes"]) + ", at step 2", text)
+        self.browser.evaluate("document.querySelectorAll('svg')[1].focus()")
+        self.browser.press("ArrowRight")
+        self.assertIn("step 0, " + bytes_text(memory["arena_bytes"] // 3) + " live", self.text("#tip"))
         self.shoot("memory")
 
     def test_precision(self):
@@ -294,6 +297,9 @@ class Harm(Page):
         regions[2].update(bytes_read=0, bytes_written=0, flops=0, name=regions[1]["name"])
         odd["points"][0].update(near_misses=[], verification=[], precision=[])
         odd["build"]["peak_rates"] = dict.fromkeys(made_reports.PEAK, 0.0) | {"source": ""}
+        odd["points"][0]["memory"]["buffers"][0].update(first_step=-5, last_step=10**15)
+        odd["points"][0]["memory"]["buffers"][1].update(first_step=10**15, last_step=10**15)
+        regions[0]["candidates"][1].update(median_us=1e-320, spread_us=1e308)
         for reports in ([empty], [nowhere], [odd], [empty, odd], [nowhere, odd]):
             self.show(*reports)
             for view in self.browser.evaluate("[...document.querySelectorAll('#views a')].map((a) => a.hash)"):
@@ -366,6 +372,14 @@ class Diff(Page):
         self.assertEqual(rows["new"][4]["text"], "only in B")
         self.assertEqual(rows[NAMES[3]][4]["text"], "only in A")
         self.assertEqual(rows[NAMES[5]][4]["text"], "–")
+        by_point = {row[0]["title"]: [cell["us"] for cell in row[1:]]
+                    for row in self.browser.evaluate(READ_GRID % "diff matrix")}
+        self.assertEqual(len(by_point), 24)
+        for at, point in enumerate(a["points"]):
+            medians = [region["candidates"][0]["median_us"] for region in point["regions"]]
+            self.assertAlmostEqual(by_point[NAMES[0]][at], 1.5 - medians[1])
+            self.assertAlmostEqual(by_point[NAMES[2]][at], -medians[2] / 2)
+            self.assertEqual(by_point[NAMES[5]][at], 0)
         self.shoot("diff")
         self.browser.evaluate("[...document.querySelectorAll('#masthead .choice')].find((b) => b.textContent === 'B').click()")
         self.browser.go("#view=overview&engine=1")
