@@ -103,7 +103,7 @@ class ExecutionContext {
 
   // Microseconds that the device takes for shape point number `point` of info().points, copies of
   // tensors in and out apart: the mean of `runs` runs back to back, on what the latest request of
-  // that point left in the context. kUnsupported on target host.
+  // that point that came in host memory left in the context. kUnsupported on target host.
   Result<double> time_on_device(size_t point, int runs);
 
   // Runs the model as enqueue() without a stream does, and tells what that took. Three events more

@@ -7,7 +7,7 @@
 # Steps, all by default, in this order:
 #   gpu         kiln_gpu_test: the runtime on the GPU
 #   cases       kiln_conformance on the semantics cases
-#   models      the small models against ONNX Runtime, f32, f16 and bf16
+#   models      the small models and three trained ones against ONNX Runtime, f32, f16 and bf16
 #   full        the same for the full-size models, exported here
 #   bench       the comparison with PyTorch
 #   cross       builds without the GPU, from the timing cache of a build on it
@@ -78,6 +78,8 @@ check_models() {
   for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*'; do
     check_some "small-${kind%?}-half" --max-batch 2 --half --only "${kind}_torchscript" &
   done
+  check_some trained --set real --only 'rapidocr*' &
+  check_some trained-half --set real --half --only 'rapidocr*' &
   wait
 }
 

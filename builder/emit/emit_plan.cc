@@ -67,14 +67,15 @@ class Resolver {
   const PlacedRegion& placed_;
 };
 
-// A kernel that waits by itself may be launched before the kernel of ours in front of it has ended.
+// A kernel that waits by itself may be launched before the device step in front of it has ended.
 // Behind anything else the launch itself waits.
 void choose_programmatic(std::vector<plan::Step>& steps) {
   bool behind_kernel = false;
   for (plan::Step& step : steps) {
     auto* launch = std::get_if<plan::KernelLaunch>(&step.action);
     if (launch != nullptr) launch->programmatic = launch->programmatic && behind_kernel;
-    behind_kernel = launch != nullptr;
+    behind_kernel = std::visit(
+        []<class Action>(const Action&) { return plan::kRunsOnDevice<Action>; }, step.action);
   }
 }
 

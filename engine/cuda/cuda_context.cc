@@ -14,8 +14,7 @@ namespace {
 // Walks a program: graphs for segments, host steps and control flow in between.
 class Walk {
  public:
-  Walk(const CudaProgram& program, const std::vector<GraphExec>& graphs,
-       const HostStepContext& context)
+  Walk(const CudaProgram& program, const PointGraphs& graphs, const HostStepContext& context)
       : program_(program), graphs_(graphs), context_(context) {}
 
   Result<> run_span(size_t first, size_t count) {
@@ -34,7 +33,7 @@ class Walk {
  private:
   Result<> launch(uint32_t segment) {
     auto launched = context_.device.check(
-        context_.device.driver().graph_launch(graphs_[segment].get(), context_.stream),
+        context_.device.driver().graph_launch(graphs_.graph(segment), context_.stream),
         "graph launch");
     if (launched) return Ok();
     return std::move(launched).error().context(
@@ -93,14 +92,18 @@ class Walk {
   }
 
   const CudaProgram& program_;
-  const std::vector<GraphExec>& graphs_;
+  const PointGraphs& graphs_;
   const HostStepContext& context_;
 };
+
+bool is_padded(const Choice& choice, const StagedTensor* staged) {
+  return choice.padded && staged != nullptr && staged->staged;
+}
 
 // How a tensor's rows are laid out; one that does not grow is one block of one row.
 RowCopy row_copy(const Device& device, CUstream stream, const Choice& choice, int64_t batch,
                  const StagedTensor* staged, const TensorType& type) {
-  if (!choice.padded || staged == nullptr || !staged->staged) {
+  if (!is_padded(choice, staged)) {
     return {device, stream, 1, 1, {1, static_cast<uint64_t>(type.bytes())}};
   }
   return {device, stream, choice.rows, batch, staged->rows};
@@ -122,47 +125,86 @@ Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared,
   return std::unique_ptr<Context>(std::move(context));
 }
 
-Spaces CudaContext::spaces_of(size_t point, CUdeviceptr weights) {
-  const IoLayout& io = shared_.io[point];
-  inputs_.clear();
-  outputs_.clear();
-  for (uint64_t offset : io.inputs) inputs_.push_back(pointer_to(memory_.get() + offset));
-  for (uint64_t offset : io.outputs) outputs_.push_back(pointer_to(memory_.get() + offset));
-  return {pointer_to(memory_.get()), pointer_to(weights), inputs_, outputs_};
+Spaces CudaContext::spaces_of(const IoAddresses& io, CUdeviceptr weights) const {
+  return {pointer_to(memory_.get()), pointer_to(weights), io.inputs, io.outputs};
+}
+
+IoAddresses CudaContext::own_tensors(size_t point) const {
+  IoAddresses io;
+  for (uint64_t at : shared_.io[point].inputs) io.inputs.push_back(pointer_to(memory_.get() + at));
+  for (uint64_t at : shared_.io[point].outputs) {
+    io.outputs.push_back(pointer_to(memory_.get() + at));
+  }
+  return io;
+}
+
+// What the caller calls device memory may be another GPU's.
+bool CudaContext::is_here(const void* address) const {
+  const Device& device = *shared_.device;
+  int ordinal = -1;
+  return device.driver().pointer_get_attribute(&ordinal, CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL,
+                                               address_of(address)) == CUDA_SUCCESS &&
+         ordinal == device.properties().ordinal;
+}
+
+IoAddresses CudaContext::place(const LoadedEngine& engine, const Request& request) const {
+  const size_t point = request.choice.point;
+  const PointGraphs& graphs = graphs_[point];
+  const StagingLayout& staging = engine.staging[point];
+  IoAddresses io = own_tensors(point);
+  const auto stays = [&](const void* address, MemoryKind memory, const StagedTensor* staged) {
+    return memory == MemoryKind::kDevice && address_of(address) % kIoAlignment == 0 &&
+           !is_padded(request.choice, staged) && is_here(address);
+  };
+  for (size_t i = 0; i < io.inputs.size(); ++i) {
+    const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
+    if (graphs.takes_input(i) && stays(request.inputs[i], request.input_memory[i], staged)) {
+      io.inputs[i] = request.inputs[i];
+    }
+  }
+  for (size_t i = 0; i < io.outputs.size(); ++i) {
+    const StagedTensor* staged = staging.possible ? &staging.outputs[i] : nullptr;
+    if (graphs.takes_output(i) && stays(request.outputs[i], request.output_memory[i], staged)) {
+      io.outputs[i] = request.outputs[i];
+    }
+  }
+  return io;
 }
 
 Result<> CudaContext::make_graphs() {
   const Device& device = *shared_.device;
   for (size_t point = 0; point < shared_.programs.size(); ++point) {
-    auto& graphs = graphs_.emplace_back();
+    std::vector<SegmentGraph> graphs;
     for (const Segment& segment : shared_.programs[point].segments) {
       const CUdeviceptr weights = shared_.weights.get();
-      KILN_ASSIGN_OR_RETURN(GraphExec graph, capture(point, segment, std::span(&weights, 1)));
+      KILN_ASSIGN_OR_RETURN(SegmentGraph graph, capture(point, segment, std::span(&weights, 1)));
       graphs.push_back(std::move(graph));
     }
+    graphs_.emplace_back(shared_.programs[point], std::move(graphs), own_tensors(point));
   }
   return device.check(device.driver().stream_synchronize(stream_.get()),
                       "waiting for the graphs' upload");
 }
 
-Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment,
-                                       std::span<const CUdeviceptr> weights) {
+Result<SegmentGraph> CudaContext::capture(size_t point, const Segment& segment,
+                                          std::span<const CUdeviceptr> weights) {
   const Device& device = *shared_.device;
   const DriverApi& driver = device.driver();
   // Relaxed: the libraries load code when a kernel is first launched, which other modes forbid.
   KILN_RETURN_IF_ERROR(
       device.check(driver.stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
                    "cuStreamBeginCapture"));
-  Result<> enqueued = Ok();
-  for (size_t i = 0; i < weights.size() && enqueued; ++i) {
-    enqueued = enqueue_segment(shared_.programs[point], segment, spaces_of(point, weights[i]),
-                               stream_.get());
+  const IoAddresses io = own_tensors(point);
+  Result<std::vector<IoLaunch>> launches = std::vector<IoLaunch>();
+  for (size_t i = 0; i < weights.size() && launches; ++i) {
+    launches =
+        enqueue_segment(shared_.programs[point], segment, spaces_of(io, weights[i]), stream_.get());
   }
   CUgraph captured = nullptr;  // the capture ends in any case: the stream is of no use otherwise
   auto ended = device.check(driver.stream_end_capture(stream_.get(), &captured),
                             "cuStreamEndCapture of '" + shared_.programs[point].point->name + "'");
-  const Graph graph(shared_.device, captured);
-  if (!enqueued) return std::move(enqueued).error();
+  Graph graph(shared_.device, captured);
+  if (!launches) return std::move(launches).error();
   if (!ended) return std::move(ended).error();
   CUgraphExec instance = nullptr;
   KILN_RETURN_IF_ERROR(
@@ -170,7 +212,7 @@ Result<GraphExec> CudaContext::capture(size_t point, const Segment& segment,
                    "cuGraphInstantiate of '" + shared_.programs[point].point->name + "'"));
   GraphExec exec(shared_.device, instance);
   KILN_RETURN_IF_ERROR(device.check(driver.graph_upload(instance, stream_.get()), "cuGraphUpload"));
-  return exec;
+  return SegmentGraph{std::move(graph), std::move(exec), *std::move(launches)};
 }
 
 // After such an error every further call on the device fails: its memory is gone.
@@ -196,36 +238,39 @@ Result<> CudaContext::check_lost() const {
                                        "stays unusable"};
 }
 
-Result<> CudaContext::run_steps(size_t point, CUstream stream) {
+Result<> CudaContext::run_steps(size_t point, const IoAddresses& io, CUstream stream) {
   const CudaProgram& program = shared_.programs[point];
-  const Spaces spaces = spaces_of(point, shared_.weights.get());
+  const Spaces spaces = spaces_of(io, shared_.weights.get());
+  KILN_RETURN_IF_ERROR(graphs_[point].bind(spaces, io));
   const HostStepContext host{*shared_.device, stream, spaces, host_weights_, scratch_.data()};
   return Walk(program, graphs_[point], host).run_span(0, program.steps.size());
 }
 
 Result<> CudaContext::copy_inputs(const LoadedEngine& engine, const Request& request,
-                                  CUstream stream) {
+                                  const IoAddresses& io, CUstream stream) {
   const size_t point = request.choice.point;
   const plan::ShapePoint& shape = engine.plan.points[point];
   const StagingLayout& staging = engine.staging[point];
   for (size_t i = 0; i < request.inputs.size(); ++i) {
+    if (io.inputs[i] == request.inputs[i]) continue;
     const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
     KILN_RETURN_IF_ERROR(copy_padded(
-        request.inputs[i], memory_.get() + shared_.io[point].inputs[i],
+        request.inputs[i], address_of(io.inputs[i]),
         row_copy(*shared_.device, stream, request.choice, shape.batch, staged, shape.inputs[i])));
   }
   return Ok();
 }
 
 Result<> CudaContext::copy_outputs(const LoadedEngine& engine, const Request& request,
-                                   CUstream stream) {
+                                   const IoAddresses& io, CUstream stream) {
   const size_t point = request.choice.point;
   const plan::ShapePoint& shape = engine.plan.points[point];
   const StagingLayout& staging = engine.staging[point];
   for (size_t i = 0; i < request.outputs.size(); ++i) {
+    if (io.outputs[i] == request.outputs[i]) continue;
     const StagedTensor* staged = staging.possible ? &staging.outputs[i] : nullptr;
     KILN_RETURN_IF_ERROR(copy_trimmed(
-        memory_.get() + shared_.io[point].outputs[i], request.outputs[i],
+        address_of(io.outputs[i]), request.outputs[i],
         row_copy(*shared_.device, stream, request.choice, shape.batch, staged, shape.outputs[i])));
   }
   return Ok();
@@ -244,12 +289,13 @@ Result<> CudaContext::put(const LoadedEngine& engine, const Request& request, CU
   // The latest request may have run in another stream.
   KILN_RETURN_IF_ERROR(
       device.check(driver.stream_wait_event(stream, done_.get(), 0), "cuStreamWaitEvent"));
+  const IoAddresses io = place(engine, request);
   KILN_RETURN_IF_ERROR(mark(0));
-  KILN_RETURN_IF_ERROR(copy_inputs(engine, request, stream));
+  KILN_RETURN_IF_ERROR(copy_inputs(engine, request, io, stream));
   KILN_RETURN_IF_ERROR(mark(1));
-  KILN_RETURN_IF_ERROR(run_steps(request.choice.point, stream));
+  KILN_RETURN_IF_ERROR(run_steps(request.choice.point, io, stream));
   KILN_RETURN_IF_ERROR(mark(2));
-  KILN_RETURN_IF_ERROR(copy_outputs(engine, request, stream));
+  KILN_RETURN_IF_ERROR(copy_outputs(engine, request, io, stream));
   KILN_RETURN_IF_ERROR(mark(3));
   return device.check(driver.event_record(done_.get(), stream), "cuEventRecord");
 }

@@ -10,6 +10,7 @@
 #include "engine/cuda/cuda_program.h"
 #include "engine/cuda/io_buffers.h"
 #include "engine/cuda/owned.h"
+#include "engine/cuda/point_graphs.h"
 #include "engine/request/bind_request.h"
 
 namespace kiln::cuda {
@@ -44,12 +45,18 @@ class CudaContext : public Context {
  private:
   using Marks = std::array<Event, 4>;
   explicit CudaContext(const SharedState& shared) : shared_(shared) {}
-  Result<> run_steps(size_t point, CUstream stream);
+  // On the tensors at `io`.
+  Result<> run_steps(size_t point, const IoAddresses& io, CUstream stream);
   Result<> make_graphs();
-  // A graph of the segment's steps, once for each copy of the weights.
-  Result<GraphExec> capture(size_t point, const Segment& segment,
-                            std::span<const CUdeviceptr> weights);
-  Spaces spaces_of(size_t point, CUdeviceptr weights);
+  // A graph of the segment's steps, once for each copy of the weights, on the context's tensors.
+  Result<SegmentGraph> capture(size_t point, const Segment& segment,
+                               std::span<const CUdeviceptr> weights);
+  Spaces spaces_of(const IoAddresses& io, CUdeviceptr weights) const;
+  // The context's own tensors.
+  IoAddresses own_tensors(size_t point) const;
+  // The caller's tensors where the graphs take them, the context's for the others.
+  IoAddresses place(const LoadedEngine& engine, const Request& request) const;
+  bool is_here(const void* address) const;
   // Microseconds of one of `runs` calls of `put`, which puts work into the context's stream.
   template <class Put>
   Result<double> time(int runs, const Put& put);
@@ -57,8 +64,11 @@ class CudaContext : public Context {
   Result<> fill_memory();
   Result<> run_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
                   std::span<const Tensor> outputs, CUstream stream, bool wait);
-  Result<> copy_inputs(const LoadedEngine& engine, const Request& request, CUstream stream);
-  Result<> copy_outputs(const LoadedEngine& engine, const Request& request, CUstream stream);
+  // Between the caller's tensors and those at `io`, where they are not the same.
+  Result<> copy_inputs(const LoadedEngine& engine, const Request& request, const IoAddresses& io,
+                       CUstream stream);
+  Result<> copy_outputs(const LoadedEngine& engine, const Request& request, const IoAddresses& io,
+                        CUstream stream);
   Result<> put(const LoadedEngine& engine, const Request& request, CUstream stream,
                const Marks* marks);
   Result<RequestTimes> time_request_in(const LoadedEngine& engine, std::span<const Tensor> inputs,
@@ -70,17 +80,15 @@ class CudaContext : public Context {
   const std::byte* host_weights_ = nullptr;
   DeviceMemory memory_;
   OwnedStream stream_;
-  Event done_;                                  // after the latest request
-  std::vector<std::vector<GraphExec>> graphs_;  // by point, by segment
-  Memory scratch_;                              // of steps that run on the host
-  std::vector<const void*> inputs_;             // of the point that spaces_of() was asked for
-  std::vector<void*> outputs_;
+  Event done_;                       // after the latest request
+  std::vector<PointGraphs> graphs_;  // by point
+  Memory scratch_;                   // of steps that run on the host
   // What the latest call of time_with_cold_weights() made.
   struct Trial {
     size_t point = 0;
     int copies = 0;
     DeviceMemory weights;
-    GraphExec graph;
+    SegmentGraph graph;
   };
   Trial trial_;
   std::string lost_;  // why the device no longer serves this context; empty while it does

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <string>
 
+#include "engine/cuda/captured_node.h"
 #include "engine/cuda/host_step.h"
 
 namespace kiln::cuda {
@@ -63,6 +64,15 @@ void find_segments(CudaProgram& program, size_t first, size_t last) {
   }
 }
 
+bool touches_io(const plan::KernelLaunch& launch) {
+  using Space = plan::BufferRef::Space;
+  const auto is_io = [](const plan::Operand& operand) {
+    return operand.buffer.space == Space::kInput || operand.buffer.space == Space::kOutput;
+  };
+  return std::any_of(launch.inputs.begin(), launch.inputs.end(), is_io) ||
+         std::any_of(launch.outputs.begin(), launch.outputs.end(), is_io);
+}
+
 uint64_t scratch_bytes(const plan::StepAction& action) {
   if (const auto* step = std::get_if<plan::HostOperation>(&action)) return scratch_of(*step);
   if (const auto* step = std::get_if<plan::PluginCall>(&action)) return scratch_of(*step);
@@ -95,8 +105,9 @@ Result<CudaProgram> prepare_program(const plan::ShapePoint& point,
   return program;
 }
 
-Result<> enqueue_segment(const CudaProgram& program, const Segment& segment, const Spaces& spaces,
-                         CUstream stream) {
+Result<std::vector<IoLaunch>> enqueue_segment(const CudaProgram& program, const Segment& segment,
+                                              const Spaces& spaces, CUstream stream) {
+  std::vector<IoLaunch> launches;
   for (size_t i = segment.first; i < segment.end; ++i) {
     auto enqueued = std::visit(
         [&](const auto& step) -> Result<> {
@@ -108,8 +119,11 @@ Result<> enqueue_segment(const CudaProgram& program, const Segment& segment, con
         },
         program.steps[i]);
     if (!enqueued) return std::move(enqueued).error().context(step_name(*program.point, i));
+    const auto* launch = std::get_if<PreparedKernelLaunch>(&program.steps[i]);
+    if (launch == nullptr || !touches_io(*launch->step)) continue;
+    launches.push_back({i, latest_node(*launch->device, stream)});
   }
-  return Ok();
+  return launches;
 }
 
 }  // namespace kiln::cuda

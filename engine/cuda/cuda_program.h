@@ -24,6 +24,12 @@ struct Segment {
   size_t first = 0, end = 0;
 };
 
+// A launch that reads inputs or writes outputs of the model, as captured.
+struct IoLaunch {
+  size_t step = 0;
+  CUgraphNode node = nullptr;  // of the captured graph; null where the driver does not tell
+};
+
 // Immutable; run by many contexts at once.
 struct CudaProgram {
   static constexpr uint32_t kNone = ~uint32_t{0};
@@ -41,9 +47,10 @@ Result<CudaProgram> prepare_program(const plan::ShapePoint& point,
                                     const DeviceResources& device_resources,
                                     const StepResources& host_resources);
 
-// Puts the steps of one segment into the stream. `spaces` holds device addresses.
-Result<> enqueue_segment(const CudaProgram& program, const Segment& segment, const Spaces& spaces,
-                         CUstream stream);
+// Puts the steps of one segment into the stream. `spaces` holds device addresses. Returns its
+// launches on inputs and outputs.
+Result<std::vector<IoLaunch>> enqueue_segment(const CudaProgram& program, const Segment& segment,
+                                              const Spaces& spaces, CUstream stream);
 
 // The step's place in an error: "point 'b8': 'conv_1 + relu_1'".
 std::string step_name(const plan::ShapePoint& point, size_t step);

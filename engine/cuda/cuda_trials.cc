@@ -35,7 +35,8 @@ Result<double> CudaContext::time(int runs, const Put& put) {
 Result<double> CudaContext::time_on_device(size_t point, int runs) {
   KILN_RETURN_IF_ERROR(check_lost());
   const CurrentDevice current(*shared_.device);
-  auto us = time(runs, [&] { return run_steps(point, stream_.get()); });
+  const IoAddresses io = own_tensors(point);
+  auto us = time(runs, [&] { return run_steps(point, io, stream_.get()); });
   if (!us) note_loss(us.error());
   return us;
 }
@@ -73,11 +74,11 @@ Result<double> CudaContext::time_with_cold_weights(size_t point, int copies, int
   const Device& device = *shared_.device;
   const auto timed = [&]() -> Result<double> {
     KILN_RETURN_IF_ERROR(prepare_trial(point, copies));
-    KILN_ASSIGN_OR_RETURN(const double us, time(runs, [&] {
-                            return device.check(
-                                device.driver().graph_launch(trial_.graph.get(), stream_.get()),
-                                "graph launch");
-                          }));
+    KILN_ASSIGN_OR_RETURN(
+        const double us, time(runs, [&] {
+          return device.check(device.driver().graph_launch(trial_.graph.exec.get(), stream_.get()),
+                              "graph launch");
+        }));
     return us / copies;
   };
   auto us = timed();

@@ -20,6 +20,7 @@ Result<DriverApi> open_driver() {
   KILN_CUDA_DRIVER_FUNCTIONS(KILN_BIND)
 #undef KILN_BIND
   static_cast<void>(library.bind("cuFuncGetParamInfo", driver.func_get_param_info));
+  static_cast<void>(library.bind("cuStreamGetCaptureInfo_v3", driver.stream_get_capture_info));
   return driver;
 }
 

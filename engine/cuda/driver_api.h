@@ -28,6 +28,7 @@
   X(mem_free_host, cuMemFreeHost)                        \
   X(memcpy_async, cuMemcpyAsync)                         \
   X(memcpy_2d_async, cuMemcpy2DAsync)                    \
+  X(pointer_get_attribute, cuPointerGetAttribute)        \
   X(module_load_data, cuModuleLoadData)                  \
   X(module_unload, cuModuleUnload)                       \
   X(module_get_function, cuModuleGetFunction)            \
@@ -48,7 +49,9 @@
   X(graph_instantiate, cuGraphInstantiate)               \
   X(graph_upload, cuGraphUpload)                         \
   X(graph_launch, cuGraphLaunch)                         \
-  X(graph_exec_destroy, cuGraphExecDestroy)
+  X(graph_exec_destroy, cuGraphExecDestroy)              \
+  X(graph_node_get_type, cuGraphNodeGetType)             \
+  X(graph_exec_set_kernel, cuGraphExecKernelNodeSetParams)
 // clang-format on
 
 namespace kiln::cuda {
@@ -60,6 +63,11 @@ struct DriverApi {
   // cuFuncGetParamInfo, which drivers have from 12.4 on and toolkits declare from then on; or null.
   CUresult(CUDAAPI* func_get_param_info)(CUfunction function, size_t parameter, size_t* offset,
                                          size_t* bytes) = nullptr;
+  // cuStreamGetCaptureInfo as drivers have it from 12.3 on, whatever the toolkit declares; or null.
+  CUresult(CUDAAPI* stream_get_capture_info)(CUstream stream, CUstreamCaptureStatus* status,
+                                             cuuint64_t* id, CUgraph* graph,
+                                             const CUgraphNode** dependencies, const void** edges,
+                                             size_t* count) = nullptr;
 };
 
 // Opens libcuda.so.1. kUnsupported where there is none.

@@ -7,10 +7,11 @@
 namespace kiln::cuda {
 namespace {
 
-constexpr uint64_t kAlignment = 256;
 constexpr uint64_t kApart = 256;  // a write beside a tensor meets no other
 
-uint64_t round_up(uint64_t bytes) { return (bytes + kAlignment - 1) / kAlignment * kAlignment; }
+uint64_t round_up(uint64_t bytes) {
+  return (bytes + kIoAlignment - 1) / kIoAlignment * kIoAlignment;
+}
 
 // `blocks` pieces of `width` bytes, `from_pitch` and `to_pitch` apart.
 struct Pieces {

@@ -1,6 +1,6 @@
-// Where a shape point's inputs and outputs lie in a context's device memory. Graphs have fixed
-// addresses, callers' tensors do not: they are copied here and back, padded rows included, so that
-// no library ever sees memory of the caller.
+// Where a shape point's inputs and outputs lie in a context's device memory: callers' tensors that
+// the graphs do not take where they are (point_graphs.h) are copied here and back, padded rows
+// included.
 #pragma once
 #include <vector>
 
@@ -9,6 +9,9 @@
 #include "engine/request/staging.h"
 
 namespace kiln::cuda {
+
+// Bytes; what kernels and libraries may count on.
+inline constexpr uint64_t kIoAlignment = 256;
 
 struct IoLayout {
   std::vector<uint64_t> inputs, outputs;  // offsets

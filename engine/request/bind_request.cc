@@ -74,6 +74,7 @@ Result<Request> bind_request(const LoadedEngine& engine, std::span<const Tensor>
   for (size_t i = 0; i < in.size(); ++i) {
     KILN_RETURN_IF_ERROR(check_memory(*in[i], "input", plan.inputs[i], plan.origin.target));
     request.inputs.push_back(in[i]->data);
+    request.input_memory.push_back(in[i]->memory);
   }
   for (size_t i = 0; i < out.size(); ++i) {
     const TensorType expected = output_type(plan, request.choice, i);
@@ -83,6 +84,7 @@ Result<Request> bind_request(const LoadedEngine& engine, std::span<const Tensor>
     }
     KILN_RETURN_IF_ERROR(check_memory(*out[i], "output", plan.outputs[i], plan.origin.target));
     request.outputs.push_back(out[i]->data);
+    request.output_memory.push_back(out[i]->memory);
   }
   KILN_RETURN_IF_ERROR(check_no_overlap(plan, in, out));
   return request;

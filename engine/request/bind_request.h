@@ -12,6 +12,7 @@ struct Request {
   Choice choice;
   std::vector<const void*> inputs;  // the caller's, in the plan's order
   std::vector<void*> outputs;
+  std::vector<MemoryKind> input_memory, output_memory;
 };
 
 // kInvalidArgument: count, name, type, alignment or overlap is wrong, with found and expected.

@@ -24,6 +24,13 @@ TEST_F(Runtime, TensorsMayLieAnywhere) {
   }
 }
 
+TEST_F(Runtime, OverlappingKernelsGiveTheSameBits) {
+  for (const EngineRecipe& recipe : small_engines()) {
+    SCOPED_TRACE(recipe.name);
+    check_programmatic_launch(subject_of(recipe));
+  }
+}
+
 TEST_F(Runtime, SurvivesTheFailureOfEveryCall) {
   const auto begin = std::chrono::steady_clock::now();
   const int calls = check_failures(subject_of(small_engine("digits-fp16")),

@@ -84,6 +84,7 @@ Result<LocalLaunch> launch_of(const TacticQuery& query, const Problem& problem,
   launch.entry = "kiln_attention";
   launch.grid[0] = static_cast<uint32_t>(blocks);
   launch.block[0] = static_cast<uint32_t>(tiling.warps * 32);
+  launch.programmatic = true;
   return launch;
 }
 

@@ -154,6 +154,7 @@ class DeviceLowering {
       launch.entry = each.entry;
       launch.grid[0] = static_cast<uint32_t>(each.blocks);
       launch.block[0] = each.threads;
+      launch.programmatic = true;
       launch.inputs = call.inputs;
       launch.outputs = call.outputs;
       launch.workspace_bytes = source.workspace_bytes;

@@ -2,6 +2,8 @@
 
 #include <string>
 
+#include "engine/cuda/captured_node.h"
+
 namespace kiln::cuda {
 namespace {
 
@@ -26,6 +28,26 @@ Result<> check_parameters(const DriverApi& driver, CUfunction function, size_t b
   return Ok();
 }
 
+// The addresses that a launch takes, as the driver wants them.
+class Parameters {
+ public:
+  Parameters(const plan::KernelLaunch& launch, const Spaces& spaces) {
+    for (const plan::Operand& operand : launch.inputs) {
+      addresses_.push_back(spaces.read(operand.buffer));
+    }
+    for (const plan::Operand& operand : launch.outputs) {
+      addresses_.push_back(spaces.write(operand.buffer));
+    }
+    if (launch.workspace.bytes > 0) addresses_.push_back(spaces.write(launch.workspace));
+    for (const void*& address : addresses_) pointers_.push_back(static_cast<void*>(&address));
+  }
+  void** get() { return pointers_.data(); }
+
+ private:
+  std::vector<const void*> addresses_;
+  std::vector<void*> pointers_;
+};
+
 size_t parameters_of(const plan::KernelLaunch& launch) {
   return launch.inputs.size() + launch.outputs.size() + (launch.workspace.bytes > 0 ? 1 : 0);
 }
@@ -47,20 +69,13 @@ Result<PreparedKernelLaunch> prepare_step(const plan::KernelLaunch& step,
 
 Result<> enqueue_step(const PreparedKernelLaunch& step, const Spaces& spaces, CUstream stream) {
   const plan::KernelLaunch& launch = *step.step;
-  std::vector<const void*> addresses;
-  for (const plan::Operand& operand : launch.inputs) {
-    addresses.push_back(spaces.read(operand.buffer));
-  }
-  for (const plan::Operand& operand : launch.outputs) {
-    addresses.push_back(spaces.write(operand.buffer));
-  }
-  if (launch.workspace.bytes > 0) addresses.push_back(spaces.write(launch.workspace));
-  std::vector<void*> parameters;
-  for (const void*& address : addresses) parameters.push_back(static_cast<void*>(&address));
-
+  Parameters parameters(launch, spaces);
   CUlaunchAttribute attribute = {};
   attribute.id = CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION;
   attribute.value.programmaticStreamSerializationAllowed = 1;
+  // Libraries end some of their calls with copies, which a kernel cannot overlap.
+  const bool overlaps =
+      step.programmatic && is_kernel(*step.device, latest_node(*step.device, stream));
   CUlaunchConfig config = {};
   config.gridDimX = launch.grid[0];
   config.gridDimY = launch.grid[1];
@@ -71,10 +86,29 @@ Result<> enqueue_step(const PreparedKernelLaunch& step, const Spaces& spaces, CU
   config.sharedMemBytes = launch.shared_bytes;
   config.hStream = stream;
   config.attrs = &attribute;
-  config.numAttrs = step.programmatic ? 1 : 0;
+  config.numAttrs = overlaps ? 1 : 0;
   return step.device->check(
-      step.device->driver().launch_kernel_ex(&config, step.function, parameters.data(), nullptr),
+      step.device->driver().launch_kernel_ex(&config, step.function, parameters.get(), nullptr),
       "launch of '" + launch.entry + "'");
+}
+
+Result<> rebind(const PreparedKernelLaunch& step, const Spaces& spaces, CUgraphExec graph,
+                CUgraphNode node) {
+  const plan::KernelLaunch& launch = *step.step;
+  Parameters parameters(launch, spaces);
+  CUDA_KERNEL_NODE_PARAMS node_parameters = {};
+  node_parameters.func = step.function;
+  node_parameters.gridDimX = launch.grid[0];
+  node_parameters.gridDimY = launch.grid[1];
+  node_parameters.gridDimZ = launch.grid[2];
+  node_parameters.blockDimX = launch.block[0];
+  node_parameters.blockDimY = launch.block[1];
+  node_parameters.blockDimZ = launch.block[2];
+  node_parameters.sharedMemBytes = launch.shared_bytes;
+  node_parameters.kernelParams = parameters.get();
+  return step.device->check(
+      step.device->driver().graph_exec_set_kernel(graph, node, &node_parameters),
+      "cuGraphExecKernelNodeSetParams of '" + launch.entry + "'");
 }
 
 }  // namespace kiln::cuda

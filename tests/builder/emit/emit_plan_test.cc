@@ -43,18 +43,19 @@ Lowered one(LocalStep step) {
   return lowered;
 }
 
-TEST(EmitPlan, KernelsOverlapWithKernelsAlone) {
+TEST(EmitPlan, KernelsOverlapWithDeviceStepsAlone) {
   const LocalCopy copy{{LocalBuffer::Kind::kInput, 0}, {LocalBuffer::Kind::kOutput, 0}};
   PlanBuilder builder;
-  builder.add_point(chain({one(launch(true)), one(launch(true)), one(copy), one(launch(true)),
-                           one(launch(false)), one(launch(true))}));
+  builder.add_point(
+      chain({one(launch(true)), one(launch(true)), one(copy), one(launch(true)), one(launch(false)),
+             one(launch(true)), one(LibraryCall{}), one(launch(true))}));
   const plan::Plan plan = std::move(builder).finish();
   std::string programmatic;
   for (const plan::Step& step : plan.points[0].steps) {
     const auto* made = std::get_if<plan::KernelLaunch>(&step.action);
     programmatic += made == nullptr ? '-' : made->programmatic ? '1' : '0';
   }
-  EXPECT_EQ(programmatic, "01-001");
+  EXPECT_EQ(programmatic, "01-001-1");
 }
 
 TEST(EmitPlan, LeavesBytesOnBothSidesOfEveryBufferOfTheArena) {

@@ -106,6 +106,100 @@ plan::Plan launches_plan(uint32_t threads) {
   return plan;
 }
 
+// A caller's f32 tensors [4] in device memory, `shift` bytes behind an aligned address.
+struct DevicePair {
+  std::shared_ptr<std::byte> x, y;
+  uint64_t shift = 0;
+  Tensor in() const { return {"x", {DType::kF32, {4}}, x.get() + shift, MemoryKind::kDevice}; }
+  Tensor out() const { return {"y", {DType::kF32, {4}}, y.get() + shift, MemoryKind::kDevice}; }
+};
+DevicePair device_pair(const Engine& engine, uint64_t shift = 0) {
+  return {*engine.allocate(MemoryKind::kDevice, 64), *engine.allocate(MemoryKind::kDevice, 64),
+          shift};
+}
+
+// Runs launches_plan()'s engine on [base, base + 3], and checks what it computes.
+void expect_launches(const Engine& engine, const DevicePair& pair, float base) {
+  const std::vector<float> given = {base, base + 1, base + 2, base + 3};
+  std::vector<float> found(4), want;
+  for (size_t i = 0; i < 4; ++i) want.push_back(2 * given[i] + static_cast<float>(i + 1));
+  const Tensor in = pair.in(), out = pair.out();
+  ASSERT_TRUE(engine.copy(in.data, given.data(), 16).ok());
+  const auto ran = engine.infer({&in, 1}, {&out, 1});
+  ASSERT_TRUE(ran.ok()) << ran.error().message;
+  ASSERT_TRUE(engine.copy(found.data(), out.data, 16).ok());
+  EXPECT_EQ(found, want);
+}
+
+TEST_F(CudaEngine, TakesTensorsOfTheDeviceWhereTheyAre) {
+  const auto engine = load_plan(launches_plan(4), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  const DevicePair first = device_pair(*engine), second = device_pair(*engine);
+  const auto expect_calls = [&](const DevicePair& pair, int copies, int rebound) {
+    driver.reset();
+    expect_launches(*engine, pair, static_cast<float>(rebound));
+    EXPECT_EQ(driver.copies() - 2, copies);  // two are the test's own
+    EXPECT_EQ(driver.rebound(), rebound);
+    EXPECT_EQ(driver.launches(), 1);
+  };
+  expect_calls(first, 0, 2);
+  expect_calls(first, 0, 0);
+  expect_calls(second, 0, 2);
+  expect_calls({second.x, first.y}, 0, 1);
+  // Not aligned as kernels expect it.
+  DevicePair shifted = first;
+  shifted.shift = 16;
+  expect_calls(shifted, 2, 2);
+  expect_calls(shifted, 2, 0);
+  expect_calls(first, 0, 2);
+}
+
+TEST_F(CudaEngine, TimesStepsOnTensorsOfItsOwn) {
+  const auto engine = load_plan(launches_plan(4), options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  auto context = engine->create_context();
+  ASSERT_TRUE(context.ok());
+  {
+    const DevicePair pair = device_pair(*engine);
+    const Tensor in = pair.in(), out = pair.out();
+    ASSERT_TRUE(context->enqueue({&in, 1}, {&out, 1}).ok());
+  }
+  // The caller's memory is gone: a launch on it would fail.
+  const auto us = context->time_on_device(0, 3);
+  EXPECT_TRUE(us.ok()) << us.error().message;
+}
+
+TEST_F(CudaEngine, CopiesTensorsThatOthersThanKernelsTouch) {
+  plan::Plan plan = launches_plan(4);
+  plan.points[0].steps.push_back({0, plan::Copy{testing::output(0, 16), testing::arena(0, 16)}});
+  const auto engine = load_plan(plan, options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  const DevicePair pair = device_pair(*engine);
+  driver.reset();
+  expect_launches(*engine, pair, 1);
+  EXPECT_EQ(driver.copies() - 2, 1);  // of the output
+  EXPECT_EQ(driver.rebound(), 1);     // for the input
+}
+
+TEST_F(CudaEngine, KernelsOverlapWithKernelsInFrontOfThem) {
+  plan::Plan plan = launches_plan(4);
+  std::get<plan::KernelLaunch>(plan.points[0].steps[1].action).programmatic = true;
+  const auto overlapping = [&](bool allowed) {
+    LoadOptions load = options();
+    load.programmatic_launch = allowed;
+    driver.reset();
+    const auto engine = load_plan(plan, load);
+    EXPECT_TRUE(engine.ok());
+    if (engine.ok()) expect_launches(*engine, device_pair(*engine), 5);
+    return driver.overlapping();
+  };
+  EXPECT_EQ(overlapping(true), 1);
+  EXPECT_EQ(overlapping(false), 0);
+  const plan::Copy copy{testing::arena(256, 16), testing::arena(0, 16)};
+  plan.points[0].steps.insert(plan.points[0].steps.begin() + 1, {0, copy});
+  EXPECT_EQ(overlapping(true), 0);
+}
+
 TEST_F(CudaEngine, TellsOfWritesBesideBuffers) {
   std::vector<float> x = {1, 2, 3, 4}, y(4);
   const TensorType type{DType::kF32, {4}};

@@ -3,35 +3,20 @@
 #include <atomic>
 #include <cstdlib>
 #include <cstring>
-#include <functional>
 #include <map>
 #include <mutex>
 #include <utility>
 #include <vector>
 
+#include "tests/engine/cuda/fake_graph.h"
+
 namespace kiln::testing {
 namespace {
-
-using Work = std::function<CUresult()>;
-// Thread `thread` of a launch, on parameters that are addresses of f32.
-using Kernel = void (*)(size_t thread, const std::vector<float*>& parameters);
-
-struct FakeGraph {
-  std::vector<Work> work;
-};
-struct FakeStream {
-  bool capturing = false;
-  FakeGraph* graph = nullptr;
-};
-struct FakeFunction {
-  Kernel kernel = nullptr;
-  size_t parameters = 0;
-};
 
 constexpr size_t kDeviceBytes = size_t{1} << 27;
 
 struct State {
-  std::atomic<int> launches = 0, works = 0;
+  std::atomic<int> launches = 0, works = 0, copies = 0, rebound = 0, overlapping = 0;
   std::mutex mutex;
   std::map<CUdeviceptr, size_t> blocks;  // guarded by mutex
 };
@@ -125,16 +110,19 @@ CUresult CUDAAPI host_alloc(void** address, size_t bytes, unsigned) {
 CUresult CUDAAPI host_free(void* address) {
   return memory_free(reinterpret_cast<CUdeviceptr>(address));
 }
-CUresult put(CUstream stream, Work work) {
+CUresult run(const Launch& launch);
+CUresult put(CUstream stream, FakeNode node) {
   auto* fake = reinterpret_cast<FakeStream*>(stream);
   if (fake->capturing) {
-    fake->graph->work.push_back(std::move(work));
+    fake->graph->nodes.push_back(std::make_shared<FakeNode>(std::move(node)));
     return CUDA_SUCCESS;
   }
   ++state().works;
-  return work();
+  return node.kernel ? run(*node.kernel) : node.work();
 }
+CUresult put(CUstream stream, Work work) { return put(stream, FakeNode{std::move(work), {}}); }
 CUresult CUDAAPI memory_copy(CUdeviceptr to, CUdeviceptr from, size_t bytes, CUstream stream) {
+  if (!reinterpret_cast<FakeStream*>(stream)->capturing) ++state().copies;
   return put(stream, [=] {
     std::memmove(reinterpret_cast<void*>(to), reinterpret_cast<void*>(from), bytes);
     return CUDA_SUCCESS;
@@ -178,24 +166,29 @@ CUresult CUDAAPI parameter_info(CUfunction function, size_t parameter, size_t* o
   *bytes = sizeof(CUdeviceptr);
   return CUDA_SUCCESS;
 }
+Launch launch_of(CUfunction function, size_t threads, void** parameters) {
+  Launch launch{reinterpret_cast<FakeFunction*>(function), threads, {}};
+  for (size_t i = 0; i < launch.function->parameters; ++i) {
+    launch.addresses.push_back(*static_cast<float**>(parameters[i]));
+  }
+  return launch;
+}
+CUresult run(const Launch& launch) {
+  const auto& addresses = launch.addresses;
+  for (float* address : addresses) {
+    const size_t elements = address == addresses[1] && addresses.size() == 3 ? 4 : launch.threads;
+    if (bytes_from(reinterpret_cast<CUdeviceptr>(address)) / sizeof(float) < elements) {
+      return CUDA_ERROR_ILLEGAL_ADDRESS;
+    }
+  }
+  for (size_t i = 0; i < launch.threads; ++i) launch.function->kernel(i, addresses);
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI launch(const CUlaunchConfig* config, CUfunction function, void** parameters,
                         void**) {
-  const auto* fake = reinterpret_cast<FakeFunction*>(function);
-  std::vector<float*> addresses;
-  for (size_t i = 0; i < fake->parameters; ++i) {
-    addresses.push_back(*static_cast<float**>(parameters[i]));
-  }
   const size_t threads = size_t{config->gridDimX} * config->blockDimX;
-  return put(config->hStream, [=] {
-    for (float* address : addresses) {
-      const size_t elements = address == addresses[1] && addresses.size() == 3 ? 4 : threads;
-      if (bytes_from(reinterpret_cast<CUdeviceptr>(address)) / sizeof(float) < elements) {
-        return CUDA_ERROR_ILLEGAL_ADDRESS;
-      }
-    }
-    for (size_t i = 0; i < threads; ++i) fake->kernel(i, addresses);
-    return CUDA_SUCCESS;
-  });
+  state().overlapping += config->numAttrs > 0 ? 1 : 0;
+  return put(config->hStream, FakeNode{{}, launch_of(function, threads, parameters)});
 }
 
 CUresult CUDAAPI stream_create(CUstream* stream, unsigned) {
@@ -243,20 +236,59 @@ CUresult CUDAAPI event_elapsed(float* ms, CUevent begin, CUevent end) {
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI graph_instantiate(CUgraphExec* exec, CUgraph graph, unsigned long long) {
-  *exec = reinterpret_cast<CUgraphExec>(new FakeGraph(*reinterpret_cast<FakeGraph*>(graph)));
+  auto* made = new FakeExec();
+  for (const auto& node : reinterpret_cast<FakeGraph*>(graph)->nodes) {
+    made->nodes.push_back(node);
+    if (node->kernel) made->launches[node.get()] = *node->kernel;
+  }
+  *exec = reinterpret_cast<CUgraphExec>(made);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI capture_info(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t*, CUgraph*,
+                              const CUgraphNode** dependencies, const void**, size_t* count) {
+  static thread_local CUgraphNode latest = nullptr;
+  const auto* fake = reinterpret_cast<FakeStream*>(stream);
+  if (!fake->capturing) {
+    *status = CU_STREAM_CAPTURE_STATUS_NONE;
+    return CUDA_SUCCESS;
+  }
+  *status = CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *count = fake->graph->nodes.empty() ? 0 : 1;
+  if (*count > 0) latest = reinterpret_cast<CUgraphNode>(fake->graph->nodes.back().get());
+  *dependencies = &latest;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI node_type(CUgraphNode node, CUgraphNodeType* type) {
+  const auto* fake = reinterpret_cast<FakeNode*>(node);
+  *type = fake->kernel ? CU_GRAPH_NODE_TYPE_KERNEL : CU_GRAPH_NODE_TYPE_MEMCPY;
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI set_kernel(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* to) {
+  auto& launches = reinterpret_cast<FakeExec*>(exec)->launches;
+  const auto found = launches.find(reinterpret_cast<FakeNode*>(node));
+  if (found == launches.end()) return CUDA_ERROR_INVALID_VALUE;
+  ++state().rebound;
+  found->second = launch_of(to->func, size_t{to->gridDimX} * to->blockDimX, to->kernelParams);
+  return CUDA_SUCCESS;
+}
+CUresult CUDAAPI pointer_attribute(void* value, CUpointer_attribute, CUdeviceptr address) {
+  if (bytes_from(address) == 0) return CUDA_ERROR_INVALID_VALUE;
+  *static_cast<int*>(value) = 0;
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI graph_upload(CUgraphExec, CUstream) { return CUDA_SUCCESS; }
 CUresult CUDAAPI graph_launch(CUgraphExec exec, CUstream) {
   ++state().launches;
-  for (const Work& work : reinterpret_cast<FakeGraph*>(exec)->work) {
+  const auto& fake = *reinterpret_cast<FakeExec*>(exec);
+  for (const auto& node : fake.nodes) {
     ++state().works;
-    if (const CUresult result = work(); result != CUDA_SUCCESS) return result;
+    const CUresult result = node->kernel ? run(fake.launches.at(node.get())) : node->work();
+    if (result != CUDA_SUCCESS) return result;
   }
   return CUDA_SUCCESS;
 }
 CUresult CUDAAPI exec_destroy(CUgraphExec exec) {
-  delete reinterpret_cast<FakeGraph*>(exec);
+  delete reinterpret_cast<FakeExec*>(exec);
   return CUDA_SUCCESS;
 }
 
@@ -267,8 +299,13 @@ FakeDriver& FakeDriver::instance() {
   return driver;
 }
 
-void FakeDriver::reset() { state().launches = 0; }
+void FakeDriver::reset() {
+  state().launches = state().copies = state().rebound = state().overlapping = 0;
+}
 int FakeDriver::launches() const { return state().launches; }
+int FakeDriver::copies() const { return state().copies; }
+int FakeDriver::rebound() const { return state().rebound; }
+int FakeDriver::overlapping() const { return state().overlapping; }
 uint64_t FakeDriver::live_bytes() const {
   const std::lock_guard lock(state().mutex);
   uint64_t bytes = 0;
@@ -299,6 +336,7 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.mem_host_alloc = host_alloc;
   api.mem_free_host = host_free;
   api.memcpy_async = memory_copy;
+  api.pointer_get_attribute = pointer_attribute;
   api.memcpy_2d_async = memory_copy_2d;
   api.module_load_data = module_load;
   api.module_unload = module_unload;
@@ -322,6 +360,9 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.graph_upload = graph_upload;
   api.graph_launch = graph_launch;
   api.graph_exec_destroy = exec_destroy;
+  api.graph_node_get_type = node_type;
+  api.graph_exec_set_kernel = set_kernel;
+  api.stream_get_capture_info = capture_info;
   return libraries;
 }
 

@@ -12,7 +12,11 @@ struct FakeDriver {
 
   void reset();
   uint64_t live_bytes() const;  // of device memory
-  int launches() const;         // of graphs
+  // Since the last reset:
+  int launches() const;     // of graphs
+  int copies() const;       // put into streams, graphs' aside
+  int rebound() const;      // launches of graphs that were given other parameters
+  int overlapping() const;  // launches that may begin before the one in front of them has ended
   // The driver alone. Every module has the kernels "twice" (x -> 2 x) and "add_row" (x, row of 4 ->
   // x + row) on f32, one thread an element. A launch that leaves a block of memory fails. A test
   // may add other fakes.

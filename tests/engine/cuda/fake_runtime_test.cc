@@ -14,6 +14,7 @@ namespace {
 class FakeRuntime : public ::testing::Test {
  protected:
   void SetUp() override {
+    kernel_budget = 1'000'000;
     FakeDriver::instance().reset();
     const auto libraries = FakeDriver::instance().libraries();
     libraries->cublaslt_api = cublaslt.api();
@@ -66,6 +67,7 @@ TEST_F(FakeRuntime, Failures) {
   using Failure = WrappedLibraries::Failure;
   EXPECT_GT(check_failures(subject, {Failure::kOutOfMemory, Failure::kLaunchFailed}), 60);
 }
+TEST_F(FakeRuntime, ProgrammaticLaunch) { check_programmatic_launch(subject); }
 TEST_F(FakeRuntime, LostContext) { check_lost_context(subject); }
 TEST_F(FakeRuntime, LoadCycles) { check_load_cycles(subject, 20); }
 

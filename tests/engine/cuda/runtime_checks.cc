@@ -112,6 +112,25 @@ Result<Engine> load(const Subject& subject, int contexts) {
   return subject.load(options);
 }
 
+void check_programmatic_launch(const Subject& subject) {
+  LoadOptions options;
+  options.cuda_libraries = subject.libraries;
+  options.programmatic_launch = false;
+  const auto alone = subject.load(options);
+  ASSERT_TRUE(alone.ok()) << alone.error().message;
+  const std::vector<Known> known = ask_alone(*alone, subject.most_rows);
+  ASSERT_FALSE(known.empty());
+  const auto engine = load(subject, 1);
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  for (int round = 0; round < 10; ++round) {
+    for (const Known& asked : known) {
+      const auto answer = infer(*engine, asked.request);
+      ASSERT_TRUE(answer.ok()) << answer.error().message;
+      EXPECT_TRUE(answer->outputs == asked.outputs) << asked.request.rows << " rows differ";
+    }
+  }
+}
+
 void check_threads(const Subject& subject, int threads, int calls) {
   const auto device = open_device(subject);
   ASSERT_TRUE(device.ok()) << device.error().message;
