@@ -1,8 +1,8 @@
 // x w' for few rows of x, where w is read once and its bandwidth is all that counts. A warp takes
-// 8 columns (rows of w, as they lie) or a few times 8, and a part of the depth; the warps of a block
-// share the depth, blocks share the columns. Each lane copies its own 16-byte pieces of w into
-// shared memory, many ahead of their use and on across tiles, so that no thread waits for another
-// before the sums of a tile. Sums are added in the order of the warps.
+// 8 columns (rows of w, as they lie) or a few times 8, and a part of the depth; the warps of a
+// block share the depth, blocks share the columns. Each lane copies its own 16-byte pieces of w
+// into shared memory, many ahead of their use and on across tiles, so that no thread waits for
+// another before the sums of a tile. Sums are added in the order of the warps.
 //
 // Constants come before this text, and finish(), which makes the results of an element of the
 // product; see few_rows_kernel.cc.
@@ -81,8 +81,8 @@ struct Product {
     for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
       for (int i = 0; i < 4; i += 2) {
-        const unsigned a[4] = {x.pieces[tile][0][i], x.pieces[tile][1][i],
-                               x.pieces[tile][0][i + 1], x.pieces[tile][1][i + 1]};
+        const unsigned a[4] = {x.pieces[tile][0][i], x.pieces[tile][1][i], x.pieces[tile][0][i + 1],
+                               x.pieces[tile][1][i + 1]};
         multiply_accumulate<kOf == kF16>(sums[group][tile], a, w[i], w[i + 1]);
       }
     }

@@ -85,8 +85,8 @@ Result<std::shared_ptr<const Graph>> turned_body(const Graph& old, PassContext& 
     const TensorType type = input == weights ? turned(value.type) : value.type;
     ValueId& argument = arguments.emplace_back(body->add_input(value.name, type));
     if (input != weights) continue;
-    KILN_ASSIGN_OR_RETURN(const NodeId node, body->add_node("by rows", {},
-                                                            ir::Transpose{{1, 0}}, {argument}));
+    KILN_ASSIGN_OR_RETURN(const NodeId node,
+                          body->add_node("by rows", {}, ir::Transpose{{1, 0}}, {argument}));
     argument = body->result(node);
   }
   for (ValueId output : ir::inline_graph(*body, old, arguments)) body->mark_output(output);

@@ -19,8 +19,7 @@ CUgraphNode latest_node(const Device& device, CUstream stream) {
 
 bool is_kernel(const Device& device, CUgraphNode node) {
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
-  return node != nullptr &&
-         device.driver().graph_node_get_type(node, &type) == CUDA_SUCCESS &&
+  return node != nullptr && device.driver().graph_node_get_type(node, &type) == CUDA_SUCCESS &&
          type == CU_GRAPH_NODE_TYPE_KERNEL;
 }
 

@@ -88,8 +88,7 @@ class Emitter {
       KILN_ASSIGN_OR_RETURN(sources.emplace_back(), codegen::emit_cuda(kernel, schedule));
       texts.push_back(sources.back().text);
     }
-    auto cubins =
-        cache_.compile_all(texts, static_cast<int>(std::thread::hardware_concurrency()));
+    auto cubins = cache_.compile_all(texts, static_cast<int>(std::thread::hardware_concurrency()));
     for (size_t i = 0; i < schedules.size(); ++i) {
       KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin, std::move(cubins[i]));
       json["candidates"].push_back(candidate(schedules[i], sources[i], cubin));
@@ -104,9 +103,12 @@ class Emitter {
     if (settings_.texts) {
       write_file(settings_.folder / (name + ".cu"), source.text.data(), source.text.size());
     }
-    Json json = {{"schedule", codegen::to_text(schedule)}, {"cubin", name + ".cubin"},
-                 {"workspace_bytes", source.workspace_bytes}, {"registers", cubin.registers},
-                 {"spilled_bytes", cubin.spilled_bytes},      {"shared_bytes", cubin.shared_bytes},
+    Json json = {{"schedule", codegen::to_text(schedule)},
+                 {"cubin", name + ".cubin"},
+                 {"workspace_bytes", source.workspace_bytes},
+                 {"registers", cubin.registers},
+                 {"spilled_bytes", cubin.spilled_bytes},
+                 {"shared_bytes", cubin.shared_bytes},
                  {"launches", Json::array()}};
     for (const codegen::CudaLaunch& launch : source.launches) {
       json["launches"].push_back(

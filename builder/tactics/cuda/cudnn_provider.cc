@@ -5,6 +5,7 @@
 #include "builder/tactics/cuda/cudnn_attention.h"
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
+#include "builder/tactics/cuda/pad_channels.h"
 
 namespace kiln {
 namespace {
@@ -14,6 +15,7 @@ using Kind = ir::Region::Kind;
 constexpr const char* kFused = "fused";
 constexpr const char* kResidualFirst = "residual-first";
 constexpr const char* kSplit = "split";
+constexpr const char* kPadded = "padded";
 constexpr const char* kAttention = "attention";
 
 // Engines tried for each form; few of the order as written where fast engines take the residual
@@ -44,6 +46,10 @@ Result<ConvProblem> problem_of(const ir::Graph& body, const std::string& form) {
     return anchor_problem(body, chain);
   }
   KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
+  if (form == kPadded) {
+    KILN_ASSIGN_OR_RETURN(PaddedConv padded, pad_channels(body, chain));
+    return std::move(padded.conv);
+  }
   return fused_problem(
       body, chain,
       form == kResidualFirst ? EpilogueOrder::kResidualFirst : EpilogueOrder::kAsWritten);
@@ -95,6 +101,48 @@ Result<Lowered> lower_fused(const CudaTools& tools, const ir::Graph& body, const
   return lowered;
 }
 
+// The bytes of an operand that never changes.
+Result<HostTensor> known(const TacticQuery& query, ir::ValueId value) {
+  const ir::Graph& body = *query.region.body;
+  const ir::Value& operand = body.value(value);
+  if (operand.constant) return HostTensor{operand.type, *operand.constant};
+  for (size_t i = 0; i < body.inputs().size(); ++i) {
+    if (body.inputs()[i] == value && query.constants[i]) {
+      return HostTensor{operand.type, *query.constants[i]};
+    }
+  }
+  return refuse("its weights are computed");
+}
+
+Result<Lowered> lower_padded(const TacticQuery& query, const std::string& engine) {
+  const ir::Graph& body = *query.region.body;
+  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
+  KILN_ASSIGN_OR_RETURN(const PaddedConv padded, pad_channels(body, chain));
+  KILN_ASSIGN_OR_RETURN(HostTensor weights, known(query, chain.operands[1].value));
+  Lowered lowered;
+  KILN_ASSIGN_OR_RETURN(LibraryCall call,
+                        make_call(*query.cuda, body, padded.conv, engine, lowered));
+  const auto operand = [&](int64_t number) -> LocalBuffer& {
+    size_t i = 0;
+    while (padded.conv.inputs[i].first != number) ++i;
+    return call.inputs[i];
+  };
+  const auto wide_row = static_cast<size_t>(padded.wide.shape.back() * 2);
+  const auto row = static_cast<size_t>(weights.type.shape.back() * 2);
+  weights.bytes = widen_rows(weights.bytes, row, wide_row);
+  weights.type.shape.back() = padded.wide.shape.back();
+  lowered.constants.push_back(std::move(weights));
+  operand(padded.w) = {LocalBuffer::Kind::kConstant,
+                       static_cast<uint32_t>(lowered.constants.size() - 1)};
+  const LocalBuffer wide{LocalBuffer::Kind::kTemporary, 0};
+  lowered.temporaries.push_back(padded.wide);
+  lowered.steps.emplace_back(HostCall{
+      Operation{"loop", {}}.set("kernel", loop::encode(padded.pad)), {operand(padded.x)}, {wide}});
+  operand(padded.x) = wide;
+  add_call(std::move(call), lowered);
+  return lowered;
+}
+
 Result<Lowered> lower_attention(const CudaTools& tools, const ir::Graph& body,
                                 const std::string& engine) {
   KILN_ASSIGN_OR_RETURN(const AttentionProblem made, attention_problem(body));
@@ -139,6 +187,7 @@ std::vector<Tactic> convolution_candidates(const CudaTools& tools, const ir::Gra
   const size_t most = tactics.empty() ? kEngines : kSecondOrderEngines;
   const std::string why = propose(tools, body, kFused, {most, tf32}, tactics);
   const std::string why_split = propose(tools, body, kSplit, {kEngines, tf32}, tactics);
+  propose(tools, body, kPadded, {kEngines, tf32}, tactics);
   if (tactics.empty()) refusal = "fused: " + why + "; split: " + why_split;
   return tactics;
 }
@@ -169,6 +218,7 @@ Result<Lowered> cudnn_lower(const TacticQuery& query, const Tactic& tactic) {
   const ir::Graph& body = *query.region.body;
   if (form == kAttention) return lower_attention(*query.cuda, body, engine);
   if (form == kSplit) return lower_split(*query.cuda, body, engine);
+  if (form == kPadded) return lower_padded(query, engine);
   return lower_fused(*query.cuda, body, form, engine);
 }
 

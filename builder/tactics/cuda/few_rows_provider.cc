@@ -79,16 +79,15 @@ uint32_t blocks_of(const TacticQuery& query, const Problem& problem, const FewRo
       few_rows_blocks(problem.shape, tiling, query.device.multiprocessors));
 }
 
-std::string text_of(const TacticQuery& query, const Problem& problem,
-                    const FewRowsTiling& tiling) {
+std::string text_of(const TacticQuery& query, const Problem& problem, const FewRowsTiling& tiling) {
   return few_rows_text(problem.shape, tiling, blocks_of(query, problem, tiling), problem.finish);
 }
 
 Result<Lowered> launch(const TacticQuery& query, const Problem& problem,
                        const FewRowsTiling& tiling) {
   const ir::Graph& body = *query.region.body;
-  KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin, query.cuda->compiler->cache().compile(
-                                                        text_of(query, problem, tiling)));
+  KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin,
+                        query.cuda->compiler->cache().compile(text_of(query, problem, tiling)));
   Lowered lowered;
   LocalLaunch launch;
   launch.cubin = cubin.bytes;

@@ -27,11 +27,16 @@ struct Case {
 
 // Odd extents: rows that no tile of 8 fills, columns and depths that end within a tile.
 const Case kCases[] = {
-    {DType::kBF16, 1, 1000, 768, true, false}, {DType::kF16, 3, 7, 768},
-    {DType::kBF16, 8, 1, 104},                 {DType::kF16, 16, 40, 264, false},
-    {DType::kBF16, 9, 33, 4096},               {DType::kBF16, 1, 1, 8},
-    {DType::kBF16, 8, 4104, 72, true, false},  {DType::kF32, 1, 1000, 768, false, false},
-    {DType::kF32, 3, 7, 132},                  {DType::kF32, 8, 4104, 52, true, false},
+    {DType::kBF16, 1, 1000, 768, true, false},
+    {DType::kF16, 3, 7, 768},
+    {DType::kBF16, 8, 1, 104},
+    {DType::kF16, 16, 40, 264, false},
+    {DType::kBF16, 9, 33, 4096},
+    {DType::kBF16, 1, 1, 8},
+    {DType::kBF16, 8, 4104, 72, true, false},
+    {DType::kF32, 1, 1000, 768, false, false},
+    {DType::kF32, 3, 7, 132},
+    {DType::kF32, 8, 4104, 52, true, false},
     {DType::kF32, 1, 9, 4},
 };
 

@@ -82,12 +82,10 @@ ir::Graph two_products(bool also_added) {
   std::mt19937 random(5);
   const TensorType square{DType::kF16, {3, 3}}, wide{DType::kF16, {2, 3}};
   ir::ValueId x = graph.add_input("x", wide);
-  const ir::ValueId w =
-      graph.add_constant("w", square, test::random_tensor(square, random).bytes);
+  const ir::ValueId w = graph.add_constant("w", square, test::random_tensor(square, random).bytes);
   for (int i = 0; i < 2; ++i) {
-    x = graph.result(graph.add_typed_node("product", {},
-                                          region(body, ir::Region::Kind::kContraction), {x, w},
-                                          std::span(&wide, 1)));
+    x = graph.result(graph.add_typed_node(
+        "product", {}, region(body, ir::Region::Kind::kContraction), {x, w}, std::span(&wide, 1)));
   }
   graph.mark_output(x);
   if (also_added) {

@@ -29,8 +29,8 @@ class FewRowsProvider : public ::testing::Test {
     }
     auto body = ir::parse_text(named);
     EXPECT_TRUE(body.ok()) << body.error().message;
-    region_ = {ir::Region::Kind::kContraction, std::make_shared<ir::Graph>(*std::move(body)), {},
-               ""};
+    region_ = {
+        ir::Region::Kind::kContraction, std::make_shared<ir::Graph>(*std::move(body)), {}, ""};
     TacticQuery query{region_, {}, {}, {}, device_, {}, &tools_};
     for (ir::ValueId id : region_.body->inputs()) query.inputs.push_back(region_.body->type(id));
     for (ir::ValueId id : region_.body->outputs()) query.outputs.push_back(region_.body->type(id));
