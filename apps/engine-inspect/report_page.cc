@@ -22,6 +22,10 @@ Result<report::Report> report_of(const std::filesystem::path& path) {
                           parse_engine(file, path.string(), {.check_weights = false}));
     stored = plan.report_json;
   }
+  if (engine && stored.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "engine '" + path.string() + "' holds no report of its build"};
+  }
   auto report = report::from_json(engine ? stored : text);
   if (!report.ok()) return std::move(report).error().context("'" + path.string() + "'");
   return report;

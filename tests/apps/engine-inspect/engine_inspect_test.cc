@@ -121,7 +121,7 @@ TEST_F(EngineInspect, RefusesPagesOfNothing) {
   const std::string page = folder_ / "m.html";
   const auto without = inspect(small_plan(), {"--html", page});
   EXPECT_EQ(without.exit_code, 1);
-  expect_lines(without.err, {"m.engine': report"});
+  expect_lines(without.err, {"m.engine' holds no report of its build"});
   plan::Plan plan = small_plan();
   plan.report_json = report::to_json({});
   expect_lines(inspect(plan, {"--html", engine_}).err, {"is the file that it would be made of"});

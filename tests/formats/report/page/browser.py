@@ -1,4 +1,5 @@
 """Drives a headless Chromium through its DevTools pipe: one page, its console, its document."""
+
 import base64
 import json
 import os
@@ -31,18 +32,33 @@ class Browser:
             os.dup2(taken[1], 4)
 
         self._process = subprocess.Popen(
-            [program, "--headless=new", "--remote-debugging-pipe", "--no-sandbox", "--no-first-run",
-             "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--disable-extensions",
-             "--disable-background-networking", f"--user-data-dir={self._profile.name}",
-             f"--window-size={width},{height}"],
-            preexec_fn=place_pipes, close_fds=False, stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            [
+                program,
+                "--headless=new",
+                "--remote-debugging-pipe",
+                "--no-sandbox",
+                "--no-first-run",
+                "--disable-gpu",
+                "--disable-dev-shm-usage",
+                "--hide-scrollbars",
+                "--disable-extensions",
+                "--disable-background-networking",
+                f"--user-data-dir={self._profile.name}",
+                f"--window-size={width},{height}",
+            ],
+            preexec_fn=place_pipes,
+            close_fds=False,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
         os.close(to_read)
         os.close(to_write)
         self._session = None
         target = self.call("Target.createTarget", url="about:blank")
-        self._session = self.call("Target.attachToTarget", targetId=target["targetId"],
-                                  flatten=True)["sessionId"]
+        self._session = self.call(
+            "Target.attachToTarget", targetId=target["targetId"], flatten=True
+        )["sessionId"]
         for domain in ("Page", "Runtime", "Log", "Network"):
             self.call(domain + ".enable")
 
@@ -97,8 +113,9 @@ class Browser:
 
     def evaluate(self, expression):
         """The JSON value of a JavaScript expression; promises are waited for."""
-        result = self.call("Runtime.evaluate", expression=expression, returnByValue=True,
-                           awaitPromise=True)
+        result = self.call(
+            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+        )
         if "exceptionDetails" in result:
             details = result["exceptionDetails"]
             raise RuntimeError(details.get("exception", {}).get("description", details["text"]))
@@ -128,14 +145,28 @@ class Browser:
 
     def press(self, key):
         for kind in ("keyDown", "keyUp"):
-            self.call("Input.dispatchKeyEvent", type=kind, key=key, windowsVirtualKeyCode={
-                "Enter": 13, "Escape": 27, "ArrowUp": 38, "ArrowDown": 40, "ArrowLeft": 37,
-                "ArrowRight": 39, "End": 35, "Home": 36}.get(key, 0))
+            self.call(
+                "Input.dispatchKeyEvent",
+                type=kind,
+                key=key,
+                windowsVirtualKeyCode={
+                    "Enter": 13,
+                    "Escape": 27,
+                    "ArrowUp": 38,
+                    "ArrowDown": 40,
+                    "ArrowLeft": 37,
+                    "ArrowRight": 39,
+                    "End": 35,
+                    "Home": 36,
+                }.get(key, 0),
+            )
         self.settle()
 
     def dark(self, on=True):
-        self.call("Emulation.setEmulatedMedia",
-                  features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}])
+        self.call(
+            "Emulation.setEmulatedMedia",
+            features=[{"name": "prefers-color-scheme", "value": "dark" if on else "light"}],
+        )
 
     def screenshot(self, path):
         data = self.call("Page.captureScreenshot", format="png")["data"]

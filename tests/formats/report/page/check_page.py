@@ -1,6 +1,7 @@
 """The report's page in a headless Chromium: its figures are the report's, whatever names a model
 has and however many regions. Usage: check_page.py ENGINE_INSPECT [SCREENSHOT_FOLDER]
 """
+
 import copy
 import json
 import os
@@ -15,7 +16,8 @@ from browser import Browser, find_browser
 
 ENGINE_INSPECT, SHOTS = "", None
 NAMES = [f"/layer.{i}/MatMul + /layer.{i}/Add" for i in range(24)]
-FIRST_RENDER_MS = 1000
+# On an idle machine it is about half a second; these tell a fault from a busy machine.
+FIRST_RENDER_MS, NEXT_VIEW_MS = 3000, 3000
 
 # Every row of a grid, by its number, scrolled into sight bit by bit.
 READ_GRID = """(async () => {
@@ -66,7 +68,9 @@ class Page(unittest.TestCase):
             paths.append(os.path.join(self.folder.name, f"{'ab'[i]}.json"))
             pathlib.Path(paths[-1]).write_text(json.dumps(report), encoding="utf-8")
         self.html = os.path.join(self.folder.name, "page.html")
-        subprocess.run([ENGINE_INSPECT, *paths, "--html", self.html], check=True, stdout=subprocess.DEVNULL)
+        subprocess.run(
+            [ENGINE_INSPECT, *paths, "--html", self.html], check=True, stdout=subprocess.DEVNULL
+        )
         return self.browser.load(self.html, address)
 
     def shoot(self, name):
@@ -81,7 +85,9 @@ class Page(unittest.TestCase):
 
     def tearDown(self):
         self.assertEqual(self.browser.complaints, [])
-        self.assertEqual([url for url in self.browser.requests if not url.startswith(("file:", "data:"))], [])
+        self.assertEqual(
+            [url for url in self.browser.requests if not url.startswith(("file:", "data:"))], []
+        )
 
 
 class Figures(Page):
@@ -99,9 +105,18 @@ class Figures(Page):
         rows = self.browser.evaluate(READ_TABLE % ".points")[1:]
         self.assertEqual(len(rows), 3)
         for row, point in zip(rows, self.report["points"]):
-            self.assertEqual(row[:4], [point["name"], time_text(point["sum_us"]), time_text(point["graph_us"]),
-                                       time_text(point["graph_us"] / point["batch"])])
-            self.assertEqual(row[5:7], [str(len(point["regions"])), bytes_text(point["memory"]["arena_bytes"])])
+            self.assertEqual(
+                row[:4],
+                [
+                    point["name"],
+                    time_text(point["sum_us"]),
+                    time_text(point["graph_us"]),
+                    time_text(point["graph_us"] / point["batch"]),
+                ],
+            )
+            self.assertEqual(
+                row[5:7], [str(len(point["regions"])), bytes_text(point["memory"]["arena_bytes"])]
+            )
         self.assertIn("219 MB", self.text())
         self.shoot("overview")
 
@@ -112,11 +127,19 @@ class Figures(Page):
         for i, row in enumerate(rows):
             winners = [point["regions"][i]["candidates"][0] for point in self.report["points"]]
             self.assertEqual(row[0]["title"], NAMES[i])
-            self.assertEqual([cell["us"] for cell in row[2:]], [winner["median_us"] for winner in winners])
-            self.assertEqual([cell["text"] for cell in row[2:]], [time_text(winner["median_us"]) for winner in winners])
+            self.assertEqual(
+                [cell["us"] for cell in row[2:]], [winner["median_us"] for winner in winners]
+            )
+            self.assertEqual(
+                [cell["text"] for cell in row[2:]],
+                [time_text(winner["median_us"]) for winner in winners],
+            )
             for before, now, cell in zip(winners, winners[1:], row[3:]):
-                expected = ("changed provider" if before["provider"] != now["provider"]
-                            else "changed key" if before["key"] != now["key"] else None)
+                expected = (
+                    "changed provider"
+                    if before["provider"] != now["provider"]
+                    else "changed key" if before["key"] != now["key"] else None
+                )
                 self.assertEqual(cell.get("changed"), expected)
         self.shoot("matrix")
 
@@ -125,16 +148,23 @@ class Figures(Page):
         regions = self.report["points"][1]["regions"]
         for row, region in zip(self.browser.evaluate(READ_GRID % "regions"), regions, strict=True):
             self.assertEqual(row[2]["us"], region["candidates"][0]["median_us"])
-            self.assertEqual(row[4]["text"], f"{100 * region['roofline_share']:.{1 if region['roofline_share'] < 0.0995 else 0}f} %")
+            self.assertEqual(
+                row[4]["text"],
+                f"{100 * region['roofline_share']:.{1 if region['roofline_share'] < 0.0995 else 0}f} %",
+            )
             self.assertEqual(row[8]["text"], str(len(region["candidates"])))
-            self.assertEqual(row[9]["text"], region["candidates"][0]["provider"] + " " + region["candidates"][0]["key"])
+            self.assertEqual(
+                row[9]["text"],
+                region["candidates"][0]["provider"] + " " + region["candidates"][0]["key"],
+            )
 
     def test_candidates(self):
         for index, region in enumerate(self.report["points"][1]["regions"]):
             self.browser.go(f"#view=layers&point=1&region={index}")
             shown = self.browser.evaluate(
                 "[...document.querySelectorAll('#panel .candidate')].map((one) => [...one.querySelectorAll('th, td')]"
-                ".map((cell) => cell.innerText))")
+                ".map((cell) => cell.innerText))"
+            )
             self.assertEqual(len(shown), len(region["candidates"]))
             by_key = {row[0]: row for row in shown}
             for candidate in region["candidates"]:
@@ -160,16 +190,32 @@ class Figures(Page):
         self.assertIn(bytes_text(memory["arena_bytes"]) + ", at step 2", text)
         self.browser.evaluate("document.querySelectorAll('svg')[1].focus()")
         self.browser.press("ArrowRight")
-        self.assertIn("step 0, " + bytes_text(memory["arena_bytes"] // 3) + " live", self.text("#tip"))
+        self.assertIn(
+            "step 0, " + bytes_text(memory["arena_bytes"] // 3) + " live", self.text("#tip")
+        )
         self.shoot("memory")
 
     def test_precision(self):
         self.browser.go("#view=precision")
         point = self.report["points"][0]
-        for row, share in zip(self.browser.evaluate(READ_TABLE % ".plain")[1:], point["precision"], strict=True):
-            of = [region for region in point["regions"] if region["precision_realised"] == share["precision"]]
+        for row, share in zip(
+            self.browser.evaluate(READ_TABLE % ".plain")[1:], point["precision"], strict=True
+        ):
+            of = [
+                region
+                for region in point["regions"]
+                if region["precision_realised"] == share["precision"]
+            ]
             us = sum(region["candidates"][0]["median_us"] for region in of)
-            self.assertEqual(row[:3] + row[4:], [share["precision"], str(share["regions"]), time_text(us), bytes_text(share["bytes"])])
+            self.assertEqual(
+                row[:3] + row[4:],
+                [
+                    share["precision"],
+                    str(share["regions"]),
+                    time_text(us),
+                    bytes_text(share["bytes"]),
+                ],
+            )
         wide = [region for region in point["regions"] if region["precision_realised"] == "f32"]
         self.assertEqual(len(self.browser.evaluate(READ_GRID % "held back")), len(wide))
         self.shoot("precision")
@@ -179,8 +225,16 @@ class Figures(Page):
         point = self.report["points"][0]
         miss, producer = point["near_misses"][0], point["regions"][0]
         row = [cell["text"] for cell in self.browser.evaluate(READ_GRID % "near misses")[0]]
-        self.assertEqual(row[1:], [bytes_text(producer["bytes_written"]), miss["producer"], miss["consumer"],
-                                   miss["rule"], miss["reason"]])
+        self.assertEqual(
+            row[1:],
+            [
+                bytes_text(producer["bytes_written"]),
+                miss["producer"],
+                miss["consumer"],
+                miss["rule"],
+                miss["reason"],
+            ],
+        )
         shortest = min(region["candidates"][0]["median_us"] for region in point["regions"])
         self.assertEqual(row[0], time_text(2 * producer["bytes_written"] / 4.8e12 * 1e6 + shortest))
 
@@ -202,7 +256,10 @@ class Figures(Page):
         self.assertEqual(len(headroom), len(NAMES))
         for name, gain in headroom.items():
             region = regions[name]
-            self.assertEqual(gain, time_text(region["candidates"][0]["median_us"] * (1 - region["roofline_share"])))
+            self.assertEqual(
+                gain,
+                time_text(region["candidates"][0]["median_us"] * (1 - region["roofline_share"])),
+            )
         kinds = {row[2]["text"] for row in rows}
         self.assertEqual(kinds, {"roofline", "wrong result", "precision", "fusion"})
         self.shoot("gains")
@@ -210,8 +267,16 @@ class Figures(Page):
     def test_build(self):
         self.browser.go("#view=build")
         text = self.text()
-        for part in ("00112233445566ff", "91900", "random rows", "0.999999", "fold-constants", "12.8 s",
-                     "timing cache 't.json' is damaged and was ignored", "4.8 TB/s (published)"):
+        for part in (
+            "00112233445566ff",
+            "91900",
+            "random rows",
+            "0.999999",
+            "fold-constants",
+            "12.8 s",
+            "timing cache 't.json' is damaged and was ignored",
+            "4.8 TB/s (published)",
+        ):
             self.assertIn(part, text)
         self.shoot("build")
 
@@ -220,7 +285,9 @@ class Figures(Page):
         self.browser.press("/")
         self.browser.call("Input.insertText", text="LAYER.7/ second")
         self.browser.settle()
-        self.assertEqual([row[1]["title"] for row in self.browser.evaluate(READ_GRID % "regions")], [NAMES[7]])
+        self.assertEqual(
+            [row[1]["title"] for row in self.browser.evaluate(READ_GRID % "regions")], [NAMES[7]]
+        )
         self.browser.evaluate("document.querySelector('input').select()")
         self.browser.call("Input.insertText", text="layer")
         self.browser.evaluate("document.querySelectorAll('[role=columnheader] button')[2].click()")
@@ -243,7 +310,10 @@ class Figures(Page):
         self.browser.go("#view=roofline")
         self.browser.evaluate("document.querySelector('svg.plot').focus()")
         self.browser.press("ArrowRight")
-        slowest = max(self.report["points"][0]["regions"], key=lambda region: region["candidates"][0]["median_us"])
+        slowest = max(
+            self.report["points"][0]["regions"],
+            key=lambda region: region["candidates"][0]["median_us"],
+        )
         self.assertIn(slowest["name"], self.text("#tip"))
 
     def test_themes(self):
@@ -263,7 +333,9 @@ class Harm(Page):
     """Names are text."""
 
     def test_harmful_names(self):
-        report = made_reports.report(made_reports.HARMFUL_NAMES, [1, 8], model=made_reports.HARMFUL_NAMES[1])
+        report = made_reports.report(
+            made_reports.HARMFUL_NAMES, [1, 8], model=made_reports.HARMFUL_NAMES[1]
+        )
         for point in report["points"]:
             point["near_misses"][0]["reason"] = made_reports.HARMFUL_NAMES[0]
             for region, name in zip(point["regions"], made_reports.HARMFUL_NAMES):
@@ -273,7 +345,9 @@ class Harm(Page):
         other = copy.deepcopy(report)
         other["build"]["device"] = made_reports.HARMFUL_NAMES[0]
         self.show(report, other)
-        views = self.browser.evaluate("[...document.querySelectorAll('#views a')].map((a) => a.hash)")
+        views = self.browser.evaluate(
+            "[...document.querySelectorAll('#views a')].map((a) => a.hash)"
+        )
         self.assertEqual(len(views), 11)
         for view in views:
             self.browser.go(view)
@@ -302,7 +376,9 @@ class Harm(Page):
         regions[0]["candidates"][1].update(median_us=1e-320, spread_us=1e308)
         for reports in ([empty], [nowhere], [odd], [empty, odd], [nowhere, odd]):
             self.show(*reports)
-            for view in self.browser.evaluate("[...document.querySelectorAll('#views a')].map((a) => a.hash)"):
+            for view in self.browser.evaluate(
+                "[...document.querySelectorAll('#views a')].map((a) => a.hash)"
+            ):
                 self.browser.go(view)
                 self.assertEqual(self.browser.complaints, [], view)
                 self.assertNotEqual(self.text(), "")
@@ -316,12 +392,17 @@ class Large(Page):
     """2,000 regions."""
 
     def test_two_thousand_regions(self):
-        names = [f"/model/layer.{i}/self_attention/MatMul + /model/layer.{i}/self_attention/Add" for i in range(2000)]
+        names = [
+            f"/model/layer.{i}/self_attention/MatMul + /model/layer.{i}/self_attention/Add"
+            for i in range(2000)
+        ]
         report = made_reports.report(names, [1, 8, 64], candidates=10)
         overview = min(self.show(report) for _ in range(2))
         layers = min(self.show(report, address="#view=layers") for _ in range(2))
-        print(f"first render with 2,000 regions at 3 points: overview {overview:.0f} ms, layers {layers:.0f} ms")
-        self.assertLess(min(overview, layers), 2 * FIRST_RENDER_MS)
+        print(
+            f"first render with 2,000 regions at 3 points: overview {overview:.0f} ms, layers {layers:.0f} ms"
+        )
+        self.assertLess(min(overview, layers), FIRST_RENDER_MS)
         self.assertLess(self.count("*"), 3000)
         self.browser.evaluate("document.querySelector('.grid').focus()")
         self.browser.press("End")
@@ -333,7 +414,7 @@ class Large(Page):
             self.browser.go(f"#view={view}")
             took = self.browser.evaluate("performance.now()") - begin
             print(f"{view}: {took:.0f} ms")
-            self.assertLess(took, 3 * FIRST_RENDER_MS, view)
+            self.assertLess(took, NEXT_VIEW_MS, view)
             self.shoot("large-" + view)
 
 
@@ -344,20 +425,31 @@ class Diff(Page):
         a = made_reports.report(NAMES, [1, 8])
         b = copy.deepcopy(a)
         b["build"]["precision"] = "bf16"
-        for point in b["points"]:  # the first two became one region, the third is faster, the fourth is new
+        for point in b[
+            "points"
+        ]:  # the first two became one region, the third is faster, the fourth is new
             first, second, third, fourth = point["regions"][:4]
             first["origins"] += second["origins"]
             first["candidates"][0]["median_us"] += 1.5
-            third["candidates"][0].update(median_us=third["candidates"][0]["median_us"] / 2, key="another")
+            third["candidates"][0].update(
+                median_us=third["candidates"][0]["median_us"] / 2, key="another"
+            )
             fourth.update(origins=["new"], name="new")
             del point["regions"][1]
             point["graph_us"] = round(point["graph_us"] * 0.9, 3)
         self.show(a, b)
         totals = self.browser.evaluate(READ_TABLE % ".plain")[1:]
         for row, x, y in zip(totals, a["points"], b["points"], strict=True):
-            self.assertEqual(row[:3], [x["name"], time_text(x["graph_us"]), time_text(y["graph_us"])])
-            self.assertEqual(row[3:5], ["−" + time_text(x["graph_us"] - y["graph_us"]),
-                                        f"{y['graph_us'] / x['graph_us']:.3f}"])
+            self.assertEqual(
+                row[:3], [x["name"], time_text(x["graph_us"]), time_text(y["graph_us"])]
+            )
+            self.assertEqual(
+                row[3:5],
+                [
+                    "−" + time_text(x["graph_us"] - y["graph_us"]),
+                    f"{y['graph_us'] / x['graph_us']:.3f}",
+                ],
+            )
             self.assertEqual(row[7], "24 → 23")
         self.assertIn("fp16 → bf16", self.text())
         rows = {row[7]["title"]: row for row in self.browser.evaluate(READ_GRID % "diff")}
@@ -372,8 +464,10 @@ class Diff(Page):
         self.assertEqual(rows["new"][4]["text"], "only in B")
         self.assertEqual(rows[NAMES[3]][4]["text"], "only in A")
         self.assertEqual(rows[NAMES[5]][4]["text"], "–")
-        by_point = {row[0]["title"]: [cell["us"] for cell in row[1:]]
-                    for row in self.browser.evaluate(READ_GRID % "diff matrix")}
+        by_point = {
+            row[0]["title"]: [cell["us"] for cell in row[1:]]
+            for row in self.browser.evaluate(READ_GRID % "diff matrix")
+        }
         self.assertEqual(len(by_point), 24)
         for at, point in enumerate(a["points"]):
             medians = [region["candidates"][0]["median_us"] for region in point["regions"]]
@@ -381,7 +475,9 @@ class Diff(Page):
             self.assertAlmostEqual(by_point[NAMES[2]][at], -medians[2] / 2)
             self.assertEqual(by_point[NAMES[5]][at], 0)
         self.shoot("diff")
-        self.browser.evaluate("[...document.querySelectorAll('#masthead .choice')].find((b) => b.textContent === 'B').click()")
+        self.browser.evaluate(
+            "[...document.querySelectorAll('#masthead .choice')].find((b) => b.textContent === 'B').click()"
+        )
         self.browser.go("#view=overview&engine=1")
         self.assertEqual(self.browser.evaluate(READ_TABLE % ".points")[1][5], "23")
 
