@@ -150,7 +150,7 @@ KILN_DEVICE void finish_tile(const TileSums& sums, int tile, const Operands& ope
 
 KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands) {
   KILN_SHARED RingSlot ring[kRing];
-  KILN_SHARED TileSums sums[2];  // by turns: one barrier a tile is enough
+  KILN_SHARED TileSums sums[kTurns];  // by turns one barrier a tile is enough
   let_next_kernel_start();
   // Nothing on the GPU writes what the engine holds, so that w is on its way before x is made.
   if (!kConstantWeights) wait_for_earlier_kernels();
@@ -165,20 +165,32 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
   for (int i = 0; i < kRing; ++i) fetch_next(ring[i]);
   if (kConstantWeights) wait_for_earlier_kernels();
 
+  // What a lane reads of x is the same for all tiles.
+  typename Product<kKind>::Activations activations[kKeep ? kStages * kSteps : kSteps];
+  const auto load_stage = [&](int stage) {
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step) {
+      activations[kKeep ? stage * kSteps + step : step].load(x, piece_at(stage, step));
+    }
+  };
+  constexpr int kUnrolled = kKeep ? kStages : 2;
+  if (kKeep) {
+#pragma unroll
+    for (int stage = 0; stage < kUnrolled; ++stage) load_stage(stage);
+  }
   int slot = 0, turn = 0;
   for (int tile = blockIdx.x; tile < kTiles; tile += kBlocks) {
     Product<kKind> product;
+#pragma unroll kUnrolled
     for (int stage = 0; stage < kStages; ++stage) {
-      typename Product<kKind>::Activations activations[kSteps];
-#pragma unroll
-      for (int step = 0; step < kSteps; ++step) activations[step].load(x, piece_at(stage, step));
+      if (!kKeep) load_stage(stage);
       wait_for_copies_but<kRing - 1>();
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
 #pragma unroll
         for (int group = 0; group < kGroups; ++group) {
           const Piece weights = ring[slot][step][group][threadIdx.x];
-          product.add(activations[step], group, weights.words);
+          product.add(activations[kKeep ? stage * kSteps + step : step], group, weights.words);
         }
       }
       fetch_next(ring[slot]);
@@ -187,6 +199,9 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
     product.put(sums[turn]);
     __syncthreads();
     finish_tile(sums[turn], tile, operands);
-    turn ^= 1;
+    if (kTurns == 1)
+      __syncthreads();
+    else
+      turn ^= 1;
   }
 }

@@ -11,8 +11,9 @@ std::string_view few_rows_template();
 
 namespace {
 
-constexpr int64_t kMostRows = 16, kMostPlainRows = 8;
+constexpr int64_t kMostRows = 32, kMostPlainRows = 8;
 constexpr int64_t kSharedBytes = 48 << 10;  // static shared memory of a block
+constexpr int64_t kMostKept = 64;           // registers of a thread that hold x
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
@@ -27,15 +28,29 @@ int64_t tiles_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   return ceil_div(shape.columns, 8 * tiling.groups);
 }
 
+// Buffers for the sums of a tile.
+int64_t turns_of(const FewRowsShape& shape) { return shape.rows > 16 ? 1 : 2; }
+
 int64_t shared_bytes(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   const int64_t ring = tiling.ring * tiling.steps * tiling.groups * tiling.warps * 512;
-  return ring + 2 * tiling.warps * shape.rows * 8 * tiling.groups * 4;
+  return ring + turns_of(shape) * tiling.warps * shape.rows * 8 * tiling.groups * 4;
+}
+
+int64_t stages_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
+  return ceil_div(ceil_div(shape.depth, tiling.steps * 4 * piece_of(shape)), tiling.warps);
+}
+
+// Registers of a thread for all that it reads of x.
+int64_t kept_registers(const FewRowsShape& shape, const FewRowsTiling& tiling) {
+  // Tensor cores take 16 rows, the absent ones as zeros.
+  const int64_t pieces = is_plain(shape) ? shape.rows : ceil_div(shape.rows, 16) * 2;
+  return stages_of(shape, tiling) * tiling.steps * pieces * 4;
 }
 
 // Some of its warps would have nothing to do.
 bool has_idle_warps(const FewRowsShape& shape, const FewRowsTiling& tiling) {
-  const int64_t stages = ceil_div(shape.depth, tiling.steps * 4 * piece_of(shape));
-  return tiling.warps > 1 && ceil_div(stages, tiling.warps) * (tiling.warps - 1) >= stages;
+  const int64_t busy = (tiling.warps - 1) * stages_of(shape, tiling);
+  return tiling.warps > 1 && busy * tiling.steps * 4 * piece_of(shape) >= shape.depth;
 }
 
 }  // namespace
@@ -43,7 +58,7 @@ bool has_idle_warps(const FewRowsShape& shape, const FewRowsTiling& tiling) {
 std::string to_string(const FewRowsTiling& tiling) {
   return "g" + std::to_string(tiling.groups) + ".s" + std::to_string(tiling.steps) + ".w" +
          std::to_string(tiling.warps) + ".r" + std::to_string(tiling.ring) + ".b" +
-         std::to_string(tiling.blocks);
+         std::to_string(tiling.blocks) + (tiling.keep ? ".keep" : "");
 }
 
 Result<> check_few_rows(const FewRowsShape& shape) {
@@ -69,13 +84,18 @@ Result<> check_few_rows(const FewRowsShape& shape) {
 }
 
 std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape) {
-  constexpr FewRowsTiling kSpread[] = {{1, 2, 8, 5, 2}, {1, 2, 8, 4, 3}, {2, 1, 8, 4, 2},
-                                       {1, 2, 4, 5, 4}, {2, 1, 4, 5, 4}, {1, 1, 16, 4, 2},
-                                       {4, 1, 4, 4, 3}, {1, 1, 2, 8, 6}, {1, 1, 1, 8, 8}};
+  constexpr FewRowsTiling kSpread[] = {
+      {1, 2, 8, 5, 2, false},  {1, 1, 16, 4, 1, true}, {1, 2, 8, 5, 2, true},
+      {1, 2, 4, 5, 4, true},   {2, 1, 8, 4, 2, false}, {4, 1, 4, 4, 3, false},
+      {1, 2, 8, 4, 3, false},  {2, 1, 4, 5, 4, false}, {1, 2, 4, 5, 4, false},
+      {1, 1, 16, 4, 2, false}, {1, 1, 2, 8, 6, false}, {1, 1, 1, 8, 8, false}};
   std::vector<FewRowsTiling> tilings;
-  for (FewRowsTiling tiling : kSpread) {
-    if (is_plain(shape) && tiling.groups > 2) continue;
+  for (const FewRowsTiling& tiling : kSpread) {
     if (tilings.size() == 8 || shared_bytes(shape, tiling) > kSharedBytes) continue;
+    if (is_plain(shape) && tiling.groups > 2) continue;
+    if (tiling.keep && kept_registers(shape, tiling) > kMostKept) continue;
+    // 64 registers a thread are too few for more than 16 rows.
+    if (shape.rows > 16 && tiling.warps * tiling.blocks >= 32) continue;
     // The last one has no warp to spare.
     if (has_idle_warps(shape, tiling)) continue;
     tilings.push_back(tiling);
@@ -105,10 +125,12 @@ std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling
   number("kSteps", tiling.steps);
   number("kWarps", tiling.warps);
   number("kRing", tiling.ring);
+  number("kTurns", turns_of(shape));
   number("kBlocks", blocks);
-  text << "constexpr bool kConstantWeights = " << (shape.constant_weights ? "true" : "false")
+  text << "constexpr bool kKeep = " << (tiling.keep ? "true" : "false") << ";\n"
+       << "constexpr bool kConstantWeights = " << (shape.constant_weights ? "true" : "false")
        << ";\n"
-       << finish.text << few_rows_template() << "\nKILN_KERNEL(kThreads)\n"
+       << finish.text << few_rows_template() << "\nKILN_KERNEL(kThreads, " << tiling.blocks << ")\n"
        << "kiln_few_rows(const char* x, const char* w, " << finish.parameters << ") {\n"
        << "  few_rows(x, w, Operands{" << finish.arguments << "});\n}\n";
   return text.str();

@@ -24,8 +24,9 @@ struct FewRowsTiling {
   int64_t warps = 8;   // of a block, which share the depth
   int64_t ring = 4;    // copies under way
   int64_t blocks = 2;  // of a multiprocessor
+  bool keep = false;   // x stays in registers from tile to tile
 };
-// "g1.s2.w8.r4.b2"
+// "g1.s2.w8.r4.b2.keep"
 std::string to_string(const FewRowsTiling& tiling);
 
 // The one-line reason why the kernel cannot do it.

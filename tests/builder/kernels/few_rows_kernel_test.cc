@@ -31,6 +31,7 @@ const Case kCases[] = {
     {DType::kF16, 3, 7, 768},
     {DType::kBF16, 8, 1, 104},
     {DType::kF16, 16, 40, 264, false},
+    {DType::kF16, 27, 40, 264},
     {DType::kBF16, 9, 33, 4096},
     {DType::kBF16, 1, 1, 8},
     {DType::kBF16, 8, 4104, 72, true, false},
@@ -165,8 +166,9 @@ TEST(FewRowsKernel, MultipliesAndFinishesInEveryTiling) {
 
 TEST(FewRowsKernel, CompilesWithoutLocalMemory) {
   for (const Case& one : {Case{DType::kBF16, 1, 4096, 4096}, Case{DType::kBF16, 8, 28672, 4096},
-                          Case{DType::kF16, 16, 4096, 14336}, Case{DType::kF32, 1, 4096, 4096},
-                          Case{DType::kF32, 8, 1001, 132}}) {
+                          Case{DType::kBF16, 16, 4096, 4096}, Case{DType::kF16, 16, 4096, 14336},
+                          Case{DType::kBF16, 3, 1024, 1024}, Case{DType::kBF16, 32, 28672, 4096},
+                          Case{DType::kF32, 1, 4096, 4096}, Case{DType::kF32, 8, 1001, 132}}) {
     std::vector<std::string> texts;
     const auto all = variants(one, 132);
     for (const Variant& variant : all) texts.push_back(variant.text);
@@ -202,7 +204,7 @@ TEST(FewRowsKernel, SaysWhatItDoesNotTake) {
     return checked.ok() ? "" : checked.error().message;
   };
   EXPECT_EQ(refusal({DType::kBF16, 16, 7, 8, true}), "");
-  EXPECT_NE(refusal({DType::kBF16, 17, 8, 8, true}), "");
+  EXPECT_NE(refusal({DType::kBF16, 33, 8, 8, true}), "");
   EXPECT_NE(refusal({DType::kF32, 9, 8, 8, true}), "");
   EXPECT_NE(refusal({DType::kF64, 1, 8, 8, true}), "");
   EXPECT_NE(refusal({DType::kBF16, 0, 8, 8, true}), "");

@@ -1,7 +1,8 @@
 // The few things that only a GPU can do. Tests replace this file to run generated kernels on the
 // host.
 #define KILN_DEVICE __device__ __forceinline__
-#define KILN_KERNEL(threads) extern "C" __global__ void __launch_bounds__(threads)
+// Threads of a block and, where it matters, blocks that a multiprocessor is to hold.
+#define KILN_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
 #define KILN_SHARED __shared__
 
 KILN_DEVICE float float_of(unsigned bits) { return __uint_as_float(bits); }

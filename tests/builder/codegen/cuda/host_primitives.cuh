@@ -13,7 +13,7 @@
 #include <vector>
 
 #define KILN_DEVICE inline
-#define KILN_KERNEL(threads) static void
+#define KILN_KERNEL(...) static void
 #define KILN_SHARED static
 
 namespace {

@@ -114,7 +114,7 @@ TEST_F(FewRowsProvider, SaysWhatItDoesNotTake) {
   EXPECT_EQ(refusal(product("f16[3x13]", "f16[8x13]", "f16[3x8]")),
             "rows of 13 elements do not begin on 16-byte boundaries");
   EXPECT_EQ(refusal(product("f16[300x64]", "f16[8x64]", "f16[300x8]")),
-            "the product has 300 rows, up to 16 expected");
+            "the product has 300 rows, up to 32 expected");
   EXPECT_EQ(refusal(product("f64[3x64]", "f64[8x64]", "f64[3x8]")),
             "the operands are f64, f16, bf16 or f32 expected");
 }
