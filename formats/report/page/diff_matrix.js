@@ -6,10 +6,12 @@ function pairRows(a, b) {
                      .filter(([, y]) => y !== undefined);
   const rows = new Map();
   points.forEach(([x, y], at) => {
+    const seen = new Map();
     for (const pair of pairRegions(x, y)) {
-      const row = rows.get(pair.name) ?? {name: pair.name, cells: points.map(() => null)};
-      rows.set(pair.name, row);
-      row.cells[at] ??= pair;
+      const repeat = seen.get(pair.name) ?? 0, key = pair.name + '\n' + repeat;
+      seen.set(pair.name, repeat + 1);
+      if (!rows.has(key)) rows.set(key, {name: pair.name, cells: points.map(() => null)});
+      rows.get(key).cells[at] = pair;
     }
   });
   return {names: points.map(([x]) => x.name), rows: [...rows.values()]};

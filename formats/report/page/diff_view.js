@@ -44,7 +44,9 @@ function describePair({a, b}) {
     aTactic: tactics(a),
     bTactic: tactics(b),
     name: (b[0] ?? a[0]).name,
-    text: [...a, ...b].map((region) => region.text).join('\n')
+    get text() {
+      return [...a, ...b].map((region) => region.text).join('\n');
+    }
   };
   pair.delta = pair.bUs - pair.aUs;
   const types = (regions) => regions.map((region) => region.precision_realised).join(' ');

@@ -180,7 +180,8 @@ function makeSearchedGrid({text, tools = [], ...options}) {
     }
   });
   function search() {
-    const found = options.rows.filter((row) => matches(text(row), left.query.trim()));
+    const query = left.query.trim();
+    const found = query ? options.rows.filter((row) => matches(text(row), query)) : options.rows;
     count.textContent = found.length === options.rows.length ?
         String(found.length) :
         found.length + ' of ' + options.rows.length;

@@ -55,12 +55,15 @@ function digestRegion(region, index) {
     tactic: chosen ? (chosen.provider + ' ' + chosen.key).trim() : 'needs no kernel',
     bytesPerSecond: perSecond(bytes, us),
     flopsPerSecond: perSecond(region.flops, us),
-    text: [
-      region.name, ...region.origins, region.kind, region.rule, region.precision_realised,
-      chosen ? chosen.provider + ' ' + chosen.key : ''
-    ].join('\n')
-              .toLowerCase(),
+    get text() {
+      return searchText(this);
+    }
   };
+}
+
+// What a search looks at; made when asked for, since there is much of it.
+function searchText({name, origins, kind, rule, precision_realised: precision, tactic}) {
+  return [name, ...origins, kind, rule, precision, tactic].join('\n').toLowerCase();
 }
 
 // Rows of the matrix: regions of the same name, which are the same work at several points, in an
@@ -81,7 +84,14 @@ function makeLayers(points) {
       const key = region.name + '\n' + repeat;
       let layer = byKey.get(key);
       if (layer === undefined) {
-        layer = {name: region.name, kind: region.kind, cells: points.map(() => null)};
+        layer = {
+          name: region.name,
+          kind: region.kind,
+          cells: points.map(() => null),
+          get text() {
+            return this.cells.map((cell) => cell?.text ?? '').join('\n');
+          }
+        };
         byKey.set(key, layer);
         fresh.push(layer);
       } else {
@@ -93,10 +103,7 @@ function makeLayers(points) {
     }
     flush();
   }
-  layers.forEach((layer, index) => {
-    layer.index = index;
-    layer.text = [...new Set(layer.cells.filter(Boolean).map((cell) => cell.text))].join('\n');
-  });
+  layers.forEach((layer, index) => layer.index = index);
   return layers;
 }
 

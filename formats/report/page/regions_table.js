@@ -92,9 +92,8 @@ function regionsView(engine, point) {
 
 // Which region each ONNX node became part of.
 function nodesView(engine, point) {
-  const rows = point.regions.flatMap(
-      (region) => region.origins.map(
-          (origin) => ({origin, region, text: origin.toLowerCase() + '\n' + region.text})));
+  const rows =
+      point.regions.flatMap((region) => region.origins.map((origin) => ({origin, region})));
   const columns = [
     {
       title: 'ONNX node',
@@ -137,7 +136,7 @@ function nodesView(engine, point) {
         label: 'nodes',
         columns,
         rows,
-        text: (row) => row.text,
+        text: (row) => row.origin.toLowerCase() + '\n' + row.region.text,
         open: (row) => openRegion(row.region)
       }));
 }
