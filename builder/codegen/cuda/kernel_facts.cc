@@ -57,6 +57,8 @@ KernelFacts::KernelFacts(const loop::LoopKernel& of) : kernel(of) {
     levels = std::max(levels, level[id] + 1);
     for (const ExprId operand : operands(id)) live[operand] = true;
   }
+  ranges = value_ranges(kernel);
+  tolerances = value_tolerances(kernel, ranges);
   wide_index = extent(reduced | parallel) > kMaxNarrow - kLargestStep;
   for (const Expr& e : kernel.exprs) {
     wide_index |= !is_narrow(e.map, kernel);

@@ -2,6 +2,7 @@
 #pragma once
 #include <vector>
 
+#include "builder/codegen/value_ranges.h"
 #include "formats/loop_ir/analysis.h"
 #include "formats/loop_ir/loop_kernel.h"
 
@@ -15,9 +16,11 @@ struct KernelFacts {
   std::vector<loop::DimSet> varying;  // by expr
   // By expr: the number of reductions, one after the other, that it waits for.
   std::vector<uint32_t> level;
-  uint32_t levels = 1;      // of the kernel: its reductions in a row, plus 1
-  std::vector<bool> live;   // by expr: some store needs it
-  bool wide_index = false;  // some offset or count of points needs 64 bits
+  uint32_t levels = 1;             // of the kernel: its reductions in a row, plus 1
+  std::vector<bool> live;          // by expr: some store needs it
+  std::vector<Range> ranges;       // by expr
+  std::vector<double> tolerances;  // by expr
+  bool wide_index = false;         // some offset or count of points needs 64 bits
 
   const loop::Expr& expr(loop::ExprId id) const { return kernel.exprs[id]; }
   // What must be computed before it: its arguments, and the indices that it gathers by.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "builder/codegen/cuda/quick_functions.h"
+
 namespace kiln::codegen {
 namespace {
 
@@ -42,6 +44,13 @@ std::string TileCode::value(ExprId id) const {
   if (const auto found = local_.find(id); found != local_.end()) return found->second;
   const std::string& place = places_.at(id);
   return motions_[id] == Motion::kScattered ? place + "[l]" : place;
+}
+
+// Whether it was computed in this section, or is placed as a value.
+bool TileCode::has_value(ExprId id) const {
+  const auto local = local_.find(id);
+  return local != local_.end() ? local->second.starts_with('x')
+                               : places_.contains(id) && !is_pack(id);
 }
 
 IndexText TileCode::index(bool in_lane) const {
@@ -85,6 +94,11 @@ std::string TileCode::value_text(ExprId id, bool in_lane) const {
       if (divides_by_shared(e)) {
         return "divide_by_shared<" + std::string(element_type(e.dtype)) + ">(" + value(e.args[0]) +
                ", " + value(e.args[1]) + ")";
+      }
+      if (auto quick = quick_text(
+              facts_, id, [this](ExprId arg) { return value(arg); },
+              [this](ExprId arg) { return has_value(arg); })) {
+        return *std::move(quick);
       }
       return scalar_text(facts_.kernel, e, [this](ExprId arg) { return value(arg); });
   }
@@ -204,10 +218,7 @@ std::string TileCode::stored_value(const Expr& store) const {
     const ExprId from = cast.args[0];
     const DType dtype = facts_.expr(from).dtype;
     const bool as_float = is_float(dtype) && dtype != DType::kF64;
-    const auto local = local_.find(from);
-    const bool here = local != local_.end() ? local->second.starts_with('x')
-                                            : places_.contains(from) && !is_pack(from);
-    if (as_float && here) return value(from);
+    if (as_float && has_value(from)) return value(from);
   }
   return value(store.args[0]) + (f8 && !store.saturate ? ", false" : "");
 }

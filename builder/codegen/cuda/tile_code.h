@@ -65,6 +65,7 @@ class TileCode {
 
  private:
   std::string value(loop::ExprId id) const;
+  bool has_value(loop::ExprId id) const;
   IndexText index(bool in_lane) const;
   std::string address(const loop::Expr& expr, bool in_lane) const;
   std::string load_text(loop::ExprId id, bool in_lane) const;
