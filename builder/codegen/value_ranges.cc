@@ -44,7 +44,8 @@ Range constant_range(const Expr& e) {
 
 Range cosine_range(const Range& x) {
   if (x.largest() > kPi) return {-1, 1};
-  const double nearest = x.low <= 0 && x.high >= 0 ? 0 : std::min(std::abs(x.low), std::abs(x.high));
+  const double nearest =
+      x.low <= 0 && x.high >= 0 ? 0 : std::min(std::abs(x.low), std::abs(x.high));
   return {std::cos(x.largest()), std::cos(nearest)};
 }
 
@@ -124,8 +125,8 @@ class RangeWalk {
           const double most = arg(0).largest();
           return around({0, most * most});
         }
-        return around({arg(0).low * arg(1).low, arg(0).low * arg(1).high,
-                       arg(0).high * arg(1).low, arg(0).high * arg(1).high});
+        return around({arg(0).low * arg(1).low, arg(0).low * arg(1).high, arg(0).high * arg(1).low,
+                       arg(0).high * arg(1).high});
       case ScalarFn::kWhere:
         return {std::min(arg(1).low, arg(2).low), std::max(arg(1).high, arg(2).high)};
       default:
@@ -139,8 +140,8 @@ class RangeWalk {
 
 // --- tolerances ---
 
-// How many times larger the relative error of fn(x) is than x's, at most; infinite if unknown, never
-// 0.
+// How many times larger the relative error of fn(x) is than x's, at most; infinite if unknown,
+// never 0.
 double amplification(ScalarFn fn, const Range& x) {
   const double most = x.largest();
   switch (fn) {

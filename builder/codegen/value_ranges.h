@@ -13,7 +13,7 @@ namespace kiln::codegen {
 struct Range {
   double low = -std::numeric_limits<double>::infinity();
   double high = std::numeric_limits<double>::infinity();
-  double largest() const;   // of the magnitudes
+  double largest() const;  // of the magnitudes
   bool is_one_sign() const { return low >= 0 || high <= 0; }
   friend bool operator==(const Range&, const Range&) = default;
 };

@@ -1,5 +1,5 @@
-// The candidates that are worth timing. Every list ends with the schedule that takes any kernel;
-// what a family cannot do with the kernel is left out by asking emit_cuda.
+// The candidates that are worth timing. What a family cannot do with the kernel is left out by
+// asking emit_cuda.
 #include <algorithm>
 #include <cmath>
 #include <numeric>
@@ -15,6 +15,7 @@ using loop::Expr;
 using Kind = loop::Expr::Kind;
 
 constexpr size_t kMost = 12;
+constexpr int64_t kLargeBytes = 32 << 20;  // most of what the second cache holds
 constexpr int64_t kThreadsPerMultiprocessor = 2048;
 
 class Chooser {
@@ -33,10 +34,8 @@ class Chooser {
       if (chosen_.size() < 4) offer_columns();
     }
     offer_splits();
-    const CudaSchedule any;
-    std::erase(chosen_, any);
-    if (chosen_.size() >= kMost) chosen_.resize(kMost - 1);
-    chosen_.push_back(any);
+    offer_streams();
+    if (chosen_.empty()) chosen_.emplace_back();
     return std::move(chosen_);
   }
 
@@ -44,6 +43,21 @@ class Chooser {
   void offer(const CudaSchedule& schedule) {
     if (std::ranges::find(chosen_, schedule) != chosen_.end()) return;
     if (emit_cuda(facts_.kernel, schedule).ok()) chosen_.push_back(schedule);
+  }
+
+  // The best guesses again, past the caches, where nobody would find such buffers there anyway.
+  void offer_streams() {
+    const bool large = std::ranges::any_of(facts_.kernel.buffers, [](const loop::Buffer& buffer) {
+      return buffer.elements * bits_of(buffer.dtype) / 8 >= kLargeBytes;
+    });
+    std::vector<CudaSchedule> streams;
+    for (size_t i = 0; large && i < chosen_.size() && streams.size() < 3; ++i) {
+      CudaSchedule stream = chosen_[i];
+      stream.stream = true;
+      if (emit_cuda(facts_.kernel, stream).ok()) streams.push_back(stream);
+    }
+    chosen_.resize(std::min(chosen_.size(), kMost - streams.size()));
+    chosen_.insert(chosen_.end(), streams.begin(), streams.end());
   }
 
   // Where rows with a block each leave most of the GPU idle.

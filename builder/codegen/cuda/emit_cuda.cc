@@ -1,5 +1,7 @@
 #include "builder/codegen/cuda/emit_cuda.h"
 
+#include <algorithm>
+
 #include "builder/codegen/cuda/kernel_text.h"
 
 namespace kiln::codegen {
@@ -17,6 +19,17 @@ std::string clear_unused_halves(const loop::LoopKernel& kernel) {
             ", " + std::to_string(buffer.elements) + "ll, 0u);\n";
   }
   return text;
+}
+
+// A hint needs packs, and a kernel that goes over its inputs once.
+Result<> check_stream(const KernelFacts& facts, const CudaSchedule& s) {
+  if (!s.stream) return Ok();
+  const bool one_pass = s.keep || facts.levels == 1;
+  if (s.vector == 1 || !one_pass) return unsuited(s, "it streams nothing");
+  if (std::ranges::none_of(facts.touches_once, [](bool once) { return once; })) {
+    return unsuited(s, "nothing is touched once");
+  }
+  return Ok();
 }
 
 bool is_power_of_two(uint32_t value) { return value != 0 && (value & (value - 1)) == 0; }
@@ -56,6 +69,7 @@ Result<CudaSource> emit_framed(const loop::LoopKernel& kernel, const CudaSchedul
                                const KernelFrame& around) {
   KILN_RETURN_IF_ERROR(check(schedule));
   const KernelFacts facts(kernel);
+  KILN_RETURN_IF_ERROR(check_stream(facts, schedule));
   KernelFrame frame = around;
   frame.prologue += clear_unused_halves(kernel);
   return schedule.family == Family::kTiles ? emit_tiles(facts, schedule, frame)

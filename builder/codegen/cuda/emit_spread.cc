@@ -49,7 +49,7 @@ class SpreadWriter {
     if (extent % s_.vector != 0) {
       return unsuited(s_, "the innermost dim has " + number(extent) + " points");
     }
-    spread_.lanes = {dims.back(), s_.vector};
+    spread_.lanes = {dims.back(), s_.vector, s_.stream};
     return Ok();
   }
 

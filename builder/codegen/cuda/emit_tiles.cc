@@ -138,7 +138,7 @@ class TileWriter {
   }
 
   TileCode code_along(uint32_t dim) {
-    TileCode code(facts_, s_.vector == 1 ? Lanes{} : Lanes{dim, s_.vector}, out_);
+    TileCode code(facts_, s_.vector == 1 ? Lanes{} : Lanes{dim, s_.vector, s_.stream}, out_);
     for (const ExprId id : fixed_) {
       if (facts_.expr(id).kind != Kind::kConstant) code.place(id, "x" + number(id));
     }

@@ -35,6 +35,23 @@ int64_t stride_along(const loop::IndexMap& map, uint32_t dim) {
   return stride < 0 ? -stride : stride;
 }
 
+std::vector<bool> find_single_touches(const KernelFacts& facts) {
+  const loop::LoopKernel& kernel = facts.kernel;
+  std::vector<int> uses(kernel.buffers.size());
+  const auto touches = [&](const Expr& e) {
+    return e.kind == Kind::kLoad || e.kind == Kind::kStore;
+  };
+  for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
+    if (facts.live[id] && touches(facts.expr(id))) ++uses[facts.expr(id).buffer];
+  }
+  std::vector<bool> once;
+  for (const Expr& e : kernel.exprs) {
+    once.push_back(touches(e) && uses[e.buffer] == 1 && e.map.gathers.empty() &&
+                   loop::is_injective(e.map, facts.parallel | facts.reduced, kernel));
+  }
+  return once;
+}
+
 }  // namespace
 
 bool contains(DimSet dims, uint32_t dim) { return (dims >> dim & 1) != 0; }
@@ -57,6 +74,7 @@ KernelFacts::KernelFacts(const loop::LoopKernel& of) : kernel(of) {
     levels = std::max(levels, level[id] + 1);
     for (const ExprId operand : operands(id)) live[operand] = true;
   }
+  touches_once = find_single_touches(*this);
   ranges = value_ranges(kernel);
   tolerances = value_tolerances(kernel, ranges);
   wide_index = extent(reduced | parallel) > kMaxNarrow - kLargestStep;

@@ -16,8 +16,10 @@ struct KernelFacts {
   std::vector<loop::DimSet> varying;  // by expr
   // By expr: the number of reductions, one after the other, that it waits for.
   std::vector<uint32_t> level;
-  uint32_t levels = 1;             // of the kernel: its reductions in a row, plus 1
-  std::vector<bool> live;          // by expr: some store needs it
+  uint32_t levels = 1;     // of the kernel: its reductions in a row, plus 1
+  std::vector<bool> live;  // by expr: some store needs it
+  // By expr: a load or store of elements that nothing else loads or stores, at every point.
+  std::vector<bool> touches_once;
   std::vector<Range> ranges;       // by expr
   std::vector<double> tolerances;  // by expr
   bool wide_index = false;         // some offset or count of points needs 64 bits

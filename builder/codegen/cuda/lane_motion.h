@@ -9,7 +9,8 @@ namespace kiln::codegen {
 
 struct Lanes {
   uint32_t dim = 0;
-  uint32_t count = 1;  // divides the dim's extent
+  uint32_t count = 1;   // divides the dim's extent
+  bool stream = false;  // packs that are touched once pass the caches by
 };
 
 enum class Motion : uint8_t {

@@ -19,10 +19,10 @@ bool applies(const Expr& e, ScalarFn fn) { return e.kind == Kind::kApply && e.fn
 // 1 + erf(x), in either order: the erf's argument.
 std::optional<ExprId> one_plus_erf(const KernelFacts& facts, const Expr& add) {
   if (!applies(add, ScalarFn::kAdd)) return std::nullopt;
-  for (const auto& [one, erf] : {std::pair(add.args[0], add.args[1]),
-                                 std::pair(add.args[1], add.args[0])}) {
-    const bool is_one = facts.expr(one).kind == Kind::kConstant &&
-                        facts.ranges[one] == Range{.low = 1, .high = 1};
+  for (const auto& [one, erf] :
+       {std::pair(add.args[0], add.args[1]), std::pair(add.args[1], add.args[0])}) {
+    const bool is_one =
+        facts.expr(one).kind == Kind::kConstant && facts.ranges[one] == Range{.low = 1, .high = 1};
     if (is_one && applies(facts.expr(erf), ScalarFn::kErf)) return facts.expr(erf).args[0];
   }
   return std::nullopt;

@@ -1,5 +1,6 @@
 #include "builder/codegen/cuda/schedule.h"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -17,6 +18,13 @@ constexpr std::array<Field, 4> kFields = {{{"threads", &CudaSchedule::threads},
                                            {"vector", &CudaSchedule::vector},
                                            {"unroll", &CudaSchedule::unroll},
                                            {"group", &CudaSchedule::group}}};
+
+struct Flag {
+  std::string_view name;
+  bool CudaSchedule::* member;
+};
+constexpr std::array<Flag, 2> kFlags = {
+    {{"keep", &CudaSchedule::keep}, {"stream", &CudaSchedule::stream}}};
 
 std::optional<Family> parse_family(std::string_view text) {
   for (size_t f = 0; f < kFamilies.size(); ++f) {
@@ -45,7 +53,10 @@ std::string to_text(const CudaSchedule& schedule) {
   for (const Field& field : kFields) {
     text += " " + std::string(field.name) + "=" + std::to_string(schedule.*field.member);
   }
-  return schedule.keep ? text + " keep" : text;
+  for (const Flag& flag : kFlags) {
+    if (schedule.*flag.member) text += " " + std::string(flag.name);
+  }
+  return text;
 }
 
 std::optional<CudaSchedule> parse_cuda_schedule(std::string_view text) {
@@ -60,8 +71,9 @@ std::optional<CudaSchedule> parse_cuda_schedule(std::string_view text) {
   schedule.family = *family;
   while (!text.empty()) {
     const std::string_view word = next_word();
-    if (word == "keep")
-      schedule.keep = true;
+    const auto flag = std::ranges::find(kFlags, word, &Flag::name);
+    if (flag != kFlags.end())
+      schedule.*flag->member = true;
     else if (!parse_field(word, schedule))
       return std::nullopt;
   }

@@ -30,6 +30,7 @@ struct CudaSchedule {
   uint32_t group = 1;      // threads that share one reduction: 1 to 32, or all of a block;
                            // a tile's edge; the parts of a split reduction
   bool keep = false;       // kRows: a row is read once and stays in registers
+  bool stream = false;     // what is touched once passes the caches by
   friend bool operator==(const CudaSchedule&, const CudaSchedule&) = default;
 };
 
@@ -43,9 +44,9 @@ struct CudaLimits {
   uint32_t multiprocessors = 132;
 };
 
-// Ways to run a kernel, best guess first (one launch, no workspace): at least 1 (the last accepts
-// every kernel) and at most
-// 12. Deterministic. REQUIRES: loop::verify(kernel) was ok.
+// Ways to run a kernel, best guess first (one launch, no workspace): at least 1 and at most 12.
+// CudaSchedule{}, which takes any kernel, is there only where nothing else is. Deterministic.
+// REQUIRES: loop::verify(kernel) was ok.
 std::vector<CudaSchedule> cuda_schedules(const loop::LoopKernel& kernel, const CudaLimits& limits);
 
 }  // namespace kiln::codegen

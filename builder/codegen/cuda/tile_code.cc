@@ -72,7 +72,8 @@ std::string TileCode::load_text(ExprId id, bool in_lane) const {
   const std::string type(element_type(e.dtype));
   const bool packed = !in_lane && motions_[id] == Motion::kPacked;
   const std::string types = type + (packed ? ", " + number(lanes_.count) : "");
-  const std::string read = (packed ? "load<" : "read<") + types + ">(" + address(e, in_lane) + ")";
+  const std::string load = lanes_.stream && facts_.touches_once[id] ? "load_once<" : "load<";
+  const std::string read = (packed ? load : "read<") + types + ">(" + address(e, in_lane) + ")";
   const bool never = std::ranges::any_of(e.map.gathers, [](auto& g) { return g.extent == 0; });
   const std::string inside = never ? "false" : index(in_lane).bounds(e.bounds);
   if (inside.empty()) return read;
@@ -190,7 +191,9 @@ void TileCode::run_lanes(const std::vector<ExprId>& ids, const Section& section)
     if (!packed_store(id)) continue;
     const std::string guard =
         section.store_guard.empty() ? "" : "if (" + section.store_guard + ") ";
-    out_.add(guard + "store(" + address(facts_.expr(id), false) + ", o" + number(id) + ");");
+    const bool once = lanes_.stream && facts_.touches_once[id];
+    out_.add(guard + (once ? "store_once(" : "store(") + address(facts_.expr(id), false) + ", o" +
+             number(id) + ");");
   }
 }
 

@@ -42,8 +42,8 @@ TEST(ValueRanges, FollowFunctions) {
   };
   EXPECT_EQ(after([](Body& b, auto x) { return b.fn(ScalarFn::kSin, {x}); }), (Range{-1, 1}));
   EXPECT_EQ(after([](Body& b, auto x) { return b.fn(ScalarFn::kExp, {x}); }).low, 0);
-  const Range twice = after(
-      [](Body& b, auto x) { return b.fn(ScalarFn::kCos, {b.fn(ScalarFn::kCos, {x})}); });
+  const Range twice =
+      after([](Body& b, auto x) { return b.fn(ScalarFn::kCos, {b.fn(ScalarFn::kCos, {x})}); });
   EXPECT_NEAR(twice.low, 0.5403023, 1e-7);
   EXPECT_EQ(twice.high, 1);
   const Range clip = after([](Body& b, auto x) {
@@ -123,22 +123,20 @@ std::vector<Case> cases() {
                  [](double x) { return std::sin(std::cos(x)); }, "sin_near_0<"});
   all.push_back({"exp", [](Body& b, auto x) { return b.fn(ScalarFn::kExp, {x}); },
                  [](double x) { return std::exp(x); }, "quick_exp"});
-  all.push_back({"silu",
-                 [](Body& b, auto x) {
-                   return b.fn(ScalarFn::kMul, {x, b.fn(ScalarFn::kSigmoid, {x})});
-                 },
-                 [](double x) { return x / (1 + std::exp(-x)); }, "quick_sigmoid"});
-  all.push_back({"gelu",
-                 [](Body& b, auto x) {
-                   const auto wide = b.op(ir::Cast{DType::kF32}, {x});
-                   const auto scaled = b.fn(ScalarFn::kMul, {wide, b.scalar(0.70710678f)});
-                   const auto sum =
-                       b.fn(ScalarFn::kAdd, {b.fn(ScalarFn::kErf, {scaled}), b.scalar(1.0f)});
-                   const auto half = b.fn(ScalarFn::kMul, {wide, b.scalar(0.5f)});
-                   return b.op(ir::Cast{b.graph.type(x).dtype}, {b.fn(ScalarFn::kMul, {half, sum})});
-                 },
-                 [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); },
-                 "quick_one_plus_erf"});
+  all.push_back(
+      {"silu",
+       [](Body& b, auto x) { return b.fn(ScalarFn::kMul, {x, b.fn(ScalarFn::kSigmoid, {x})}); },
+       [](double x) { return x / (1 + std::exp(-x)); }, "quick_sigmoid"});
+  all.push_back(
+      {"gelu",
+       [](Body& b, auto x) {
+         const auto wide = b.op(ir::Cast{DType::kF32}, {x});
+         const auto scaled = b.fn(ScalarFn::kMul, {wide, b.scalar(0.70710678f)});
+         const auto sum = b.fn(ScalarFn::kAdd, {b.fn(ScalarFn::kErf, {scaled}), b.scalar(1.0f)});
+         const auto half = b.fn(ScalarFn::kMul, {wide, b.scalar(0.5f)});
+         return b.op(ir::Cast{b.graph.type(x).dtype}, {b.fn(ScalarFn::kMul, {half, sum})});
+       },
+       [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, "quick_one_plus_erf"});
   return all;
 }
 
@@ -185,7 +183,8 @@ TEST(QuickFunctions, AreWithinAUnitInTheLastPlaceOnAll16BitFloats) {
         EXPECT_TRUE(std::isinf(y) || std::abs(y) > (half ? 65500 : 3.38e38)) << c.name << x;
         continue;
       }
-      const double unit = half ? unit_in_last_place(exact, 11, -24) : unit_in_last_place(exact, 8, -133);
+      const double unit =
+          half ? unit_in_last_place(exact, 11, -24) : unit_in_last_place(exact, 8, -133);
       if (const double error = std::abs(y - exact) / unit; !(error <= worst)) {
         worst = error;
         worst_at = x;

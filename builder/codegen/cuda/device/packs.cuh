@@ -62,8 +62,9 @@ KILN_DEVICE Pack<D, kCount> splat(typename D::Reg value) {
   return pack;
 }
 
-// REQUIRES: elements from `at` on lie on a boundary of the pack's size, 16 bytes at most.
-template <class D, int kCount, class Index>
+// REQUIRES: elements from `at` on lie on a boundary of the pack's size, 16 bytes at most; for
+// `kOnce` the pack has whole bytes.
+template <class D, int kCount, bool kOnce = false, class Index>
 KILN_DEVICE Pack<D, kCount> load(const void* buffer, Index at) {
   Pack<D, kCount> pack;
   if constexpr (D::kBits * kCount == 4) {
@@ -71,19 +72,30 @@ KILN_DEVICE Pack<D, kCount> load(const void* buffer, Index at) {
     pack.words[0] = pack.words[0] >> (at % 2 * 4) & 0xF;
   } else {
     const long long offset = static_cast<long long>(at) * D::kBits / 8;
-    load_words<Pack<D, kCount>::kBytes>(static_cast<const char*>(buffer) + offset, pack.words);
+    load_words<Pack<D, kCount>::kBytes, kOnce>(static_cast<const char*>(buffer) + offset,
+                                               pack.words);
   }
   return pack;
 }
 
-template <class D, int kCount, class Index>
+template <bool kOnce = false, class D, int kCount, class Index>
 KILN_DEVICE void store(void* buffer, Index at, const Pack<D, kCount>& pack) {
   if constexpr (D::kBits * kCount == 4) {
     store_half_byte(buffer, at, pack.words[0]);
   } else {
     const long long offset = static_cast<long long>(at) * D::kBits / 8;
-    store_words<Pack<D, kCount>::kBytes>(static_cast<char*>(buffer) + offset, pack.words);
+    store_words<Pack<D, kCount>::kBytes, kOnce>(static_cast<char*>(buffer) + offset, pack.words);
   }
+}
+
+// The same for elements that nothing else touches.
+template <class D, int kCount, class Index>
+KILN_DEVICE Pack<D, kCount> load_once(const void* buffer, Index at) {
+  return load<D, kCount, true>(buffer, at);
+}
+template <class D, int kCount, class Index>
+KILN_DEVICE void store_once(void* buffer, Index at, const Pack<D, kCount>& pack) {
+  store<true>(buffer, at, pack);
 }
 
 template <class D, class Index>

@@ -55,13 +55,30 @@ KILN_DEVICE bool shuffle_xor(bool x, int mask) {
   return __shfl_xor_sync(0xFFFFFFFFu, static_cast<int>(x), mask) != 0;
 }
 
-// kBytes between memory and 32-bit words; fewer than 4 bytes lie in a word's low end.
-template <int kBytes>
+// Reads pass the first cache by, writes are the first to leave the second one. Volatile: not before
+// begin_kernel().
+KILN_DEVICE uint4 load_four_once(const uint4* from) {
+  uint4 four;
+  asm volatile("ld.global.L1::no_allocate.L2::256B.v4.u32 {%0, %1, %2, %3}, [%4];"
+               : "=r"(four.x), "=r"(four.y), "=r"(four.z), "=r"(four.w)
+               : "l"(__cvta_generic_to_global(from)));
+  return four;
+}
+KILN_DEVICE void store_four_once(uint4* to, uint4 four) {
+  asm volatile("st.global.cs.v4.u32 [%0], {%1, %2, %3, %4};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(four.x), "r"(four.y), "r"(four.z), "r"(four.w)
+               : "memory");
+}
+
+// kBytes between memory and 32-bit words; fewer than 4 bytes lie in a word's low end. `kOnce`:
+// nothing else touches them, which matters from 16 bytes on.
+template <int kBytes, bool kOnce = false>
 KILN_DEVICE void load_words(const void* from, unsigned* words) {
   if constexpr (kBytes >= 16) {
 #pragma unroll
     for (int i = 0; i < kBytes / 16; ++i) {
-      const uint4 four = static_cast<const uint4*>(from)[i];
+      const uint4* at = static_cast<const uint4*>(from) + i;
+      const uint4 four = kOnce ? load_four_once(at) : *at;
       words[4 * i] = four.x;
       words[4 * i + 1] = four.y;
       words[4 * i + 2] = four.z;
@@ -79,13 +96,17 @@ KILN_DEVICE void load_words(const void* from, unsigned* words) {
     words[0] = *static_cast<const unsigned char*>(from);
   }
 }
-template <int kBytes>
+template <int kBytes, bool kOnce = false>
 KILN_DEVICE void store_words(void* to, const unsigned* words) {
   if constexpr (kBytes >= 16) {
 #pragma unroll
     for (int i = 0; i < kBytes / 16; ++i) {
-      static_cast<uint4*>(to)[i] =
-          uint4{words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]};
+      uint4* at = static_cast<uint4*>(to) + i;
+      const uint4 four{words[4 * i], words[4 * i + 1], words[4 * i + 2], words[4 * i + 3]};
+      if constexpr (kOnce)
+        store_four_once(at, four);
+      else
+        *at = four;
     }
   } else if constexpr (kBytes == 8) {
     *static_cast<uint2*>(to) = uint2{words[0], words[1]};

@@ -35,7 +35,7 @@ TEST_F(CompileCuda, EveryKindOfKernel) {
   for (const KernelCase& c : kernel_cases()) {
     const auto kernel = lower_to_loop(c.body.graph);
     ASSERT_TRUE(kernel.ok()) << c.name;
-    std::vector<CudaSchedule> schedules = cuda_schedules(*kernel, {});
+    std::vector<CudaSchedule> schedules = all_schedules(*kernel);
     if (!whole.contains(c.name)) schedules = {schedules.front(), schedules.back()};
     for (const CudaSchedule& schedule : schedules) {
       const auto source = emit_cuda(*kernel, schedule);

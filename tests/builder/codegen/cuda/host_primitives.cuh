@@ -185,11 +185,11 @@ static inline float quick_reciprocal(float x) { return std::fabs(x) > 0x1p126f ?
 static inline float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 static inline float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
 
-template <int kBytes>
+template <int kBytes, bool kOnce = false>
 static inline void load_words(const void* from, unsigned* words) {
   if (may_touch(from, kBytes, false)) std::memcpy(words, from, kBytes);
 }
-template <int kBytes>
+template <int kBytes, bool kOnce = false>
 static inline void store_words(void* to, const unsigned* words) {
   if (may_touch(to, kBytes, true)) std::memcpy(to, words, kBytes);
 }

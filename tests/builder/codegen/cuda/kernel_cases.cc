@@ -1,5 +1,7 @@
 #include "tests/builder/codegen/cuda/kernel_cases.h"
 
+#include "builder/codegen/cuda/emit_cuda.h"
+
 namespace kiln::codegen {
 namespace {
 
@@ -151,6 +153,20 @@ void add_reductions(std::vector<KernelCase>& cases) {
 }
 
 }  // namespace
+
+std::vector<CudaSchedule> all_schedules(const loop::LoopKernel& kernel) {
+  std::vector<CudaSchedule> all = cuda_schedules(kernel, {});
+  const size_t timed = all.size();
+  for (size_t i = 0; i < timed; ++i) {
+    CudaSchedule stream = all[i];
+    stream.stream = true;
+    if (!emit_cuda(kernel, stream).ok()) continue;
+    all.push_back(stream);
+    break;
+  }
+  if (all.front() != CudaSchedule{}) all.emplace_back();
+  return all;
+}
 
 std::vector<KernelCase> kernel_cases() {
   std::vector<KernelCase> cases;

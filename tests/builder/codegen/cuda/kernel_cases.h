@@ -3,9 +3,14 @@
 #include <string>
 #include <vector>
 
+#include "builder/codegen/cuda/schedule.h"
 #include "tests/builder/codegen/body.h"
 
 namespace kiln::codegen {
+
+// What is worth timing, and what is not: the schedule that takes any kernel, the first that
+// streams.
+std::vector<CudaSchedule> all_schedules(const loop::LoopKernel& kernel);
 
 struct KernelCase {
   std::string name;

@@ -7,6 +7,7 @@
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "formats/loop_ir/analysis.h"
 #include "formats/loop_ir/scalar_type.h"
+#include "tests/builder/codegen/cuda/kernel_cases.h"
 #include "tests/builder/codegen/cuda/run_on_host.h"
 
 namespace kiln::codegen {
@@ -144,8 +145,8 @@ TEST(RandomKernels, AreTakenByTheirSchedulesAndComputeWhatTheInterpreterDoes) {
     const LoopKernel kernel = RandomKernel(seed).make();
     if (!loop::verify(kernel).ok()) continue;
     ++sound;
-    std::vector<CudaSchedule> schedules = cuda_schedules(kernel, {});
-    if (schedules.size() > 3) schedules.erase(schedules.begin() + 2, schedules.end() - 1);
+    std::vector<CudaSchedule> schedules = all_schedules(kernel);
+    if (schedules.size() > 4) schedules.erase(schedules.begin() + 2, schedules.end() - 2);
     for (const CudaSchedule& schedule : schedules) {
       auto source = emit_cuda(kernel, schedule);
       ASSERT_TRUE(source.ok()) << source.error().message << "\n" << loop::to_text(kernel);
