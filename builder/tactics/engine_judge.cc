@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "builder/emit/emit_plan.h"
+#include "builder/tactics/trial_tensors.h"
 #include "builder/verify/compare.h"
 #include "builder/verify/random_inputs.h"
 #include "engine/engine.h"
@@ -15,29 +16,10 @@
 namespace kiln {
 namespace {
 
-constexpr size_t kRedZone = 256;  // bytes on each side of an output
-constexpr std::byte kRedZoneByte{0xCB};
+constexpr uint64_t kApart = 256;   // bytes between buffers of a candidate
 constexpr double kHopeless = 3.0;  // times slower than the best: a few runs say enough
 constexpr double kSlower = 1.2;    // times slower than the best, twice: neither does that win
 constexpr double kLongUs = 5e5;    // one run of that long says enough
-
-// An output buffer between red zones, all poisoned.
-class GuardedBuffer {
- public:
-  explicit GuardedBuffer(const TensorType& type)
-      : bytes_(static_cast<size_t>(type.bytes())), block_(bytes_ + 2 * kRedZone, kRedZoneByte) {}
-  std::byte* data() { return block_.data() + kRedZone; }
-  void poison() { std::fill(block_.begin(), block_.end(), kRedZoneByte); }
-  bool intact() const {
-    const auto clean = [](std::byte byte) { return byte == kRedZoneByte; };
-    return std::all_of(block_.begin(), block_.begin() + kRedZone, clean) &&
-           std::all_of(block_.end() - kRedZone, block_.end(), clean);
-  }
-
- private:
-  size_t bytes_;
-  std::vector<std::byte> block_;
-};
 
 double microseconds_of(const std::function<void()>& work) {
   const auto start = std::chrono::steady_clock::now();
@@ -132,8 +114,7 @@ class EngineJudge : public Judge {
     }
     inputs_ = random_inputs(body, 17, known);
     KILN_ASSIGN_OR_RETURN(want_, run_reference(body, inputs_, target_.reference));
-    buffers_.clear();
-    for (const HostTensor& want : want_) buffers_.emplace_back(want.type);
+    tensors_.lay_out(inputs_, want_);
     std::vector<ir::ValueId> arguments;
     for (size_t i = 0; i < query.inputs.size(); ++i) {
       arguments.push_back(
@@ -154,6 +135,10 @@ class EngineJudge : public Judge {
     auto engine = make_engine(lowered);
     if (!engine.ok()) {
       timing.error = engine.error().message;
+      return timing;
+    }
+    if (const auto placed = tensors_.place(*engine); !placed.ok()) {
+      timing.error = placed.error().message;
       return timing;
     }
     auto context = engine->create_context();
@@ -180,7 +165,7 @@ class EngineJudge : public Judge {
     schedule.graph = graph_;
     schedule.point.name = "candidate";
     schedule.regions.push_back({node_, "region", false, lowered});
-    PlanBuilder builder(kRedZone);
+    PlanBuilder builder(kApart);
     builder.add_point(schedule);
     plan::Plan plan = std::move(builder).finish();
     plan.origin = target_.origin;
@@ -198,28 +183,26 @@ class EngineJudge : public Judge {
     if (made != nullptr && launch != nullptr) made->programmatic = launch->programmatic;
   }
 
-  std::vector<Tensor> input_tensors() const {
+  std::vector<Tensor> input_tensors() {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const ir::Value& value = graph_.value(graph_.node(node_).inputs[i]);
       if (value.constant) continue;
-      auto* data = const_cast<std::byte*>(inputs_[i].bytes.data());  // inputs are never written
-      tensors.push_back({value.name, value.type, data});
+      tensors.push_back({value.name, value.type, tensors_.input(i)});
     }
     return tensors;
   }
 
-  // Tensors for the outputs, in buffers_.
   std::vector<Tensor> output_tensors() {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < want_.size(); ++i) {
-      tensors.push_back({"y" + std::to_string(i), want_[i].type, buffers_[i].data()});
+      tensors.push_back({"y" + std::to_string(i), want_[i].type, tensors_.output(i)});
     }
     return tensors;
   }
 
   void check(ExecutionContext& context, bool tf32, Timing& timing) {
-    for (GuardedBuffer& buffer : buffers_) buffer.poison();
+    tensors_.poison_outputs();
     const auto outputs = output_tensors();
     const auto ran = context.run_checked(input_tensors(), outputs);
     if (!ran.ok()) {
@@ -228,11 +211,11 @@ class EngineJudge : public Judge {
     }
     const ir::Graph& body = *std::get<ir::Region>(graph_.node(node_).op).body;
     for (size_t i = 0; i < want_.size(); ++i) {
-      const Comparison result = compare(want_[i].type, buffers_[i].data(), want_[i].bytes.data(),
+      const Comparison result = compare(want_[i].type, tensors_.output(i), want_[i].bytes.data(),
                                         accuracy_within(body, want_[i].type.dtype, tf32));
       timing.max_abs_error = std::max(timing.max_abs_error, result.max_abs_error);
       timing.max_rel_error = std::max(timing.max_rel_error, result.max_rel_error);
-      if (!buffers_[i].intact()) timing.error = "wrote outside of output " + std::to_string(i);
+      if (!tensors_.intact(i)) timing.error = "wrote outside of output " + std::to_string(i);
       if (!result.passed) timing.error = "output " + std::to_string(i) + ": " + result.worst;
     }
     timing.verified = timing.error.empty();
@@ -281,7 +264,7 @@ class EngineJudge : public Judge {
   ir::NodeId node_{};
   uint64_t cache_bytes_ = 0;  // of the device
   std::vector<HostTensor> inputs_, want_;
-  std::vector<GuardedBuffer> buffers_;  // one for each output, used by one candidate after another
+  TrialTensors tensors_;  // used by one candidate after another
 };
 
 }  // namespace

@@ -4,9 +4,8 @@
 #include <cmath>
 #include <cstdio>
 #include <cstring>
-#include <future>
-#include <thread>
 
+#include "builder/verify/in_pieces.h"
 #include "formats/narrow_floats.h"
 
 namespace kiln {
@@ -206,24 +205,19 @@ double cosine_of(const HostTensor& got, const HostTensor& want) {
 
 Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,
                    const AccuracyPolicy& policy) {
-  constexpr size_t kElementsAThread = 1 << 15;
   const auto count = static_cast<size_t>(type.elements());
   if (count == 0) return {};
   const size_t length = type.shape.empty() ? count : static_cast<size_t>(type.shape.back());
   const auto rows = static_cast<int64_t>(count / length);
   const Elements a(type, got), b(type, want);
-  const auto cores = std::max<int64_t>(1, std::thread::hardware_concurrency());
-  const int64_t pieces =
-      std::clamp<int64_t>(static_cast<int64_t>(count / kElementsAThread), 1, std::min(cores, rows));
-  std::vector<std::future<Findings>> parts;
-  for (int64_t i = 1; i < pieces; ++i) {
-    // Where no thread can be had, get() does the work.
-    parts.push_back(std::async(std::launch::async | std::launch::deferred, [&, i] {
-      return compare_rows(a, b, rows * i / pieces, rows * (i + 1) / pieces, length, policy);
-    }));
-  }
-  Findings findings = compare_rows(a, b, 0, rows / pieces, length, policy);
-  for (std::future<Findings>& part : parts) findings.add(part.get());
+  const int64_t pieces = std::min(pieces_of(static_cast<int64_t>(count)), rows);
+  std::vector<Findings> parts(static_cast<size_t>(pieces));
+  in_pieces(pieces, [&](int64_t i) {
+    parts[static_cast<size_t>(i)] =
+        compare_rows(a, b, rows * i / pieces, rows * (i + 1) / pieces, length, policy);
+  });
+  Findings findings = std::move(parts.front());
+  for (size_t i = 1; i < parts.size(); ++i) findings.add(std::move(parts[i]));
   Comparison result = std::move(findings.result);
   result.rows = rows;
   if (findings.over > 0) {

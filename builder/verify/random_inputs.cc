@@ -4,6 +4,7 @@
 #include <cstring>
 #include <random>
 
+#include "builder/verify/in_pieces.h"
 #include "builder/verify/index_bounds.h"
 
 namespace kiln {
@@ -27,16 +28,31 @@ HostTensor converted(HostTensor tensor, DType dtype) {
   return {type, SharedBytes::take(std::vector<std::byte>(static_cast<size_t>(type.bytes())))};
 }
 
+// The same for any number of threads.
+std::vector<float> random_normals(size_t count, uint64_t seed) {
+  constexpr size_t kTogether = 1 << 16;  // from one generator
+  std::vector<float> values(count);
+  const size_t runs = (count + kTogether - 1) / kTogether;
+  const int64_t pieces = pieces_of(static_cast<int64_t>(count));
+  in_pieces(pieces, [&](int64_t piece) {
+    const auto at = static_cast<size_t>(piece), all = static_cast<size_t>(pieces);
+    for (size_t run = runs * at / all; run < runs * (at + 1) / all; ++run) {
+      std::mt19937_64 random(seed + run * 0x9E3779B97F4A7C15u);
+      std::normal_distribution<float> normal;
+      const size_t end = std::min(count, (run + 1) * kTogether);
+      for (size_t i = run * kTogether; i < end; ++i) values[i] = normal(random);
+    }
+  });
+  return values;
+}
+
 // Normal floats, or whole numbers in [0, bound).
-HostTensor random_tensor(const TensorType& type, std::optional<int64_t> bound,
-                         std::mt19937_64& random) {
+HostTensor random_tensor(const TensorType& type, std::optional<int64_t> bound, uint64_t seed) {
   const auto count = static_cast<size_t>(type.elements());
   if (is_float(type.dtype) && !bound) {
-    std::normal_distribution<float> normal;
-    std::vector<float> values(count);
-    for (float& value : values) value = normal(random);
-    return converted(tensor_of({DType::kF32, type.shape}, values), type.dtype);
+    return converted(tensor_of({DType::kF32, type.shape}, random_normals(count, seed)), type.dtype);
   }
+  std::mt19937_64 random(seed);
   const int digits =
       is_float(type.dtype) ? 62 : bits_of(type.dtype) - is_signed_integer(type.dtype);
   const int64_t most = type.dtype == DType::kBool ? 2 : int64_t{1} << std::min(digits, 62);
@@ -57,8 +73,7 @@ std::vector<HostTensor> random_inputs(const Graph& graph, uint64_t seed,
       tensors.push_back(*known[i]);
       continue;
     }
-    std::mt19937_64 random(seed * 1000003 + i);
-    tensors.push_back(random_tensor(graph.type(graph.inputs()[i]), bounds[i], random));
+    tensors.push_back(random_tensor(graph.type(graph.inputs()[i]), bounds[i], seed * 1000003 + i));
   }
   return tensors;
 }
