@@ -30,6 +30,8 @@ class Chooser {
       offer_columns();
       offer_rows(3);
     } else {
+      offer_rows(5);
+      offer_clusters();
       offer_rows(9);
       if (chosen_.size() < 4) offer_columns();
     }
@@ -212,6 +214,27 @@ class Chooser {
     std::ranges::sort(order);
     if (order.size() > most) order.resize(most);
     for (const auto& [time, at] : order) offer(rows[at]);
+  }
+
+  // Rows that would take all of a block's registers and leave loads of no other row in flight.
+  void offer_clusters() {
+    const uint32_t vector = vectors(facts_.reduced).narrow;
+    const int64_t row = facts_.extent(facts_.reduced);
+    if (row < 1024 * int64_t{vector}) return;
+    std::vector<std::pair<double, CudaSchedule>> clusters;
+    for (uint32_t blocks = 2; blocks <= kMaxCluster; blocks *= 2) {
+      for (const uint32_t threads : {128u, 256u, 512u}) {
+        const CudaSchedule s{.family = Family::kRows,
+                             .threads = threads,
+                             .vector = vector,
+                             .group = threads * blocks,
+                             .keep = true};
+        if (emit_cuda(facts_.kernel, s).ok()) clusters.emplace_back(row_time(s), s);
+      }
+    }
+    std::ranges::stable_sort(clusters, {}, [](const auto& entry) { return entry.first; });
+    if (clusters.size() > 4) clusters.resize(4);
+    for (const auto& [time, schedule] : clusters) offer(schedule);
   }
 
   void offer_columns() {

@@ -42,8 +42,9 @@ Result<> check(const CudaSchedule& s) {
     return unsuited(s, "vector must be a power of 2 up to 32");
   }
   if (s.unroll < 1 || s.unroll > 16) return unsuited(s, "unroll must be in [1, 16]");
-  if (!is_power_of_two(s.group) || s.group > s.threads) {
-    return unsuited(s, "group must be a power of 2 up to threads");
+  const bool rows = s.family == Family::kRows;
+  if (!is_power_of_two(s.group) || s.group > s.threads * (rows ? kMaxCluster : 1)) {
+    return unsuited(s, "group must be a power of 2 up to threads, of rows up to 8 times those");
   }
   return Ok();
 }
@@ -54,14 +55,24 @@ Error unsuited(const CudaSchedule& schedule, const std::string& why) {
   return {ErrorCode::kUnsupported, "schedule '" + to_text(schedule) + "': " + why};
 }
 
+uint32_t cluster_of(const CudaSchedule& schedule) {
+  return std::max(1u, schedule.group / schedule.threads);
+}
+
 Result<CudaSource> one_kernel(const KernelFrame& frame, const CudaSchedule& schedule,
                               int64_t blocks, const std::string& body) {
   CudaSource source;
   if (blocks == 0) return source;
   if (blocks > kMaxBlocks) return unsuited(schedule, "more than 2^31 blocks");
-  source.text = "KILN_KERNEL(" + std::to_string(schedule.threads) + ") " + frame.entry + "(" +
-                frame.parameters + ") {\n  begin_kernel();\n" + frame.prologue + body + "}\n";
-  source.launches.push_back({frame.entry, static_cast<uint64_t>(blocks), schedule.threads});
+  const uint32_t cluster = cluster_of(schedule);
+  const std::string threads = std::to_string(schedule.threads);
+  source.text = cluster == 1
+                    ? "KILN_KERNEL(" + threads + ") "
+                    : "KILN_CLUSTER_KERNEL(" + threads + ", " + std::to_string(cluster) + ") ";
+  source.text += frame.entry + "(" + frame.parameters + ") {\n  begin_kernel();\n" +
+                 frame.prologue + body + "}\n";
+  source.launches.push_back(
+      {frame.entry, static_cast<uint64_t>(blocks), schedule.threads, cluster});
   return source;
 }
 

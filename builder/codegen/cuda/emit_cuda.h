@@ -15,6 +15,7 @@ struct CudaLaunch {
   std::string entry;
   uint64_t blocks = 1;
   uint32_t threads = 1;
+  uint32_t cluster = 1;  // blocks that run together, which the kernel itself asks for
   friend bool operator==(const CudaLaunch&, const CudaLaunch&) = default;
 };
 

@@ -1,6 +1,7 @@
 // The families that spread points over threads without more ado: points, rows, columns.
 
 #include <algorithm>
+#include <utility>
 
 #include "builder/codegen/cuda/cuda_text.h"
 #include "builder/codegen/cuda/kernel_text.h"
@@ -77,7 +78,8 @@ class SpreadWriter {
 
   Result<> spread_rows() {
     if (facts_.reduced == 0) return unsuited(s_, "the kernel has no reduced dims");
-    const bool block = s_.group == s_.threads && s_.group > 32;
+    const uint32_t cluster = cluster_of(s_);
+    const bool block = s_.group >= s_.threads && s_.group > 32;
     if (!block && s_.group > 32) return unsuited(s_, "a group is up to 32 threads or a block");
     KILN_RETURN_IF_ERROR(choose_lanes(facts_.ordered(facts_.reduced)));
     spread_.looped = facts_.reduced;
@@ -94,27 +96,39 @@ class SpreadWriter {
     }
     const bool even = row % at_once == 0 && spread_.chunks % spread_.batch == 0;
     if (!even) spread_.limit = number(row);
-    const std::string thread =
+    std::string thread =
         block ? "(int)threadIdx.x" : "(int)(threadIdx.x % " + number(s_.group) + ")";
+    if (cluster > 1) {
+      head_.push_back("arrive_at_cluster();");
+      thread =
+          "(int)(blockIdx.x % " + number(cluster) + " * " + number(s_.threads) + " + threadIdx.x)";
+    }
     head_.push_back("const int lane = " + thread + ";");
     spread_.position = [this](const std::string& chunk) {
       return "((" + index_ + ")" + chunk + " * " + number(s_.group) + " + lane) * " +
              number(s_.vector);
     };
     fix_dims(block ? 1 : s_.threads / s_.group,
-             block ? "" : "(int)threadIdx.x / " + number(s_.group));
+             block ? "" : "(int)threadIdx.x / " + number(s_.group), cluster);
     spread_.leader_guard = guard_ + (guard_.empty() ? "" : " && ") + "lane == 0";
     spread_.store_guard = guard_;
-    spread_.combine = [this, block](const loop::Expr& reduce, const std::string& accumulator) {
+    spread_.combine = [this, block, cluster, first = true](const loop::Expr& reduce,
+                                                           const std::string& accumulator) mutable {
       const std::string types = "<" + std::string(reduction_type(reduce.reduce_fn)) + ", " +
                                 std::string(element_type(reduce.dtype)) + ", ";
+      if (cluster > 1) {
+        const bool waits = std::exchange(first, false);
+        return "reduce_cluster" + types + number(s_.threads) + ", " + number(cluster) +
+               (waits ? ", true>(" : ", false>(") + accumulator + ", s" + accumulator.substr(1) +
+               ")";
+      }
       if (block) {
         return "reduce_block" + types + number(s_.threads) + ">(" + accumulator + ", s" +
                accumulator.substr(1) + ")";
       }
       return "reduce_lanes" + types + number(s_.group) + ">(" + accumulator + ")";
     };
-    if (block) share(s_.threads / 32);
+    if (block) share(s_.group / 32);
     return Ok();
   }
 
@@ -174,14 +188,16 @@ class SpreadWriter {
     };
   }
 
-  // The parallel dims of a thread: `in_block` vectors of points a block, this thread's `which`.
-  void fix_dims(int64_t in_block, const std::string& which) {
+  // The parallel dims of a thread: `in_block` vectors of points a block, or one a cluster of
+  // blocks, this thread's `which`.
+  void fix_dims(int64_t in_block, const std::string& which, uint32_t cluster = 1) {
     const std::vector<uint32_t> dims = facts_.ordered(facts_.parallel);
     const bool vectors = contains(facts_.parallel, spread_.lanes.dim) && spread_.lanes.count > 1;
     const int64_t step = vectors ? spread_.lanes.count : 1;
     const int64_t points = facts_.extent(facts_.parallel);
-    blocks_ = ceil_div(points, in_block * step);
+    blocks_ = ceil_div(points, in_block * step) * cluster;
     std::string index = "(" + index_ + ")blockIdx.x";
+    if (cluster > 1) index = "(" + index_ + ")(blockIdx.x / " + number(cluster) + ")";
     if (in_block > 1) index = "(" + index + " * " + number(in_block) + " + " + which + ")";
     if (step > 1) index += " * " + number(step);
     if (points % (in_block * step) != 0) {

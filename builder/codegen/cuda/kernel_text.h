@@ -10,6 +10,9 @@ namespace kiln::codegen {
 // kUnsupported.
 Error unsuited(const CudaSchedule& schedule, const std::string& why);
 
+// The blocks that share a row.
+uint32_t cluster_of(const CudaSchedule& schedule);
+
 // What stands around a kernel's body, which calls its buffers b0, b1, ...
 struct KernelFrame {
   std::string entry;

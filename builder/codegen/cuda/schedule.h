@@ -22,12 +22,15 @@ enum class Family : uint8_t {
 
 inline constexpr size_t kFamilyCount = 5;
 
+inline constexpr uint32_t kMaxCluster = 8;
+
 struct CudaSchedule {
   Family family = Family::kColumns;
   uint32_t threads = 256;  // of a block
   uint32_t vector = 1;     // neighbouring elements that a thread handles at a time
   uint32_t unroll = 1;     // vectors whose loads are in flight together
-  uint32_t group = 1;      // threads that share one reduction: 1 to 32, or all of a block;
+  uint32_t group = 1;      // threads that share one reduction: 1 to 32, all of a block, or, where
+                           // larger than that, all of a cluster of up to kMaxCluster blocks;
                            // a tile's edge; the parts of a split reduction
   bool keep = false;       // kRows: a row is read once and stays in registers
   bool stream = false;     // what is touched once passes the caches by

@@ -3,6 +3,8 @@
 #define KILN_DEVICE __device__ __forceinline__
 // Threads of a block and, where it matters, blocks that a multiprocessor is to hold.
 #define KILN_KERNEL(...) extern "C" __global__ void __launch_bounds__(__VA_ARGS__)
+#define KILN_CLUSTER_KERNEL(threads, blocks) \
+  extern "C" __global__ void __cluster_dims__(blocks, 1, 1) __launch_bounds__(threads)
 #define KILN_SHARED __shared__
 
 KILN_DEVICE float float_of(unsigned bits) { return __uint_as_float(bits); }
@@ -152,6 +154,22 @@ KILN_DEVICE void wait_for_earlier_kernels() {
 KILN_DEVICE void begin_kernel() {
   let_next_kernel_start();
   wait_for_earlier_kernels();
+}
+
+// A barrier of all threads of a cluster's blocks, in two halves, by turns. What was written before
+// the first is seen after the second.
+KILN_DEVICE void arrive_at_cluster() {
+  asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
+}
+KILN_DEVICE void wait_for_cluster() {
+  asm volatile("barrier.cluster.wait.acquire.aligned;" ::: "memory");
+}
+// Writes into the shared memory of another block of the cluster, where `slot` is in this one's.
+template <class T>
+KILN_DEVICE void write_in_cluster(T* slot, unsigned block, T value) {
+  T* there;
+  asm("mapa.u64 %0, %1, %2;" : "=l"(there) : "l"(slot), "r"(block));
+  *there = value;
 }
 
 // 2 ^ x within two units in the last place; results below 2^-126 are 0.

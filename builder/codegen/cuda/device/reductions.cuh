@@ -79,6 +79,25 @@ KILN_DEVICE Reg<D> reduce_block(Reg<D> x, Reg<D>* slots) {
   return reduce_lanes<F, D, kWarps>(slots[threadIdx.x % kWarps]);
 }
 
+// The result of the kBlocks blocks of a cluster, in each thread, after arrive_at_cluster(), which
+// the first reduction of a kernel waits for: all blocks must have begun. `slots` holds one element
+// for each warp of the cluster and is used for nothing else.
+template <class F, class D, int kThreads, int kBlocks, bool kFirst>
+KILN_DEVICE Reg<D> reduce_cluster(Reg<D> x, Reg<D>* slots) {
+  constexpr int kWarps = kThreads / 32, kSlots = kWarps * kBlocks;
+  const unsigned lane = threadIdx.x % 32;
+  x = reduce_lanes<F, D, 32>(x);
+  if constexpr (kFirst) wait_for_cluster();
+  Reg<D>* slot = slots + blockIdx.x % kBlocks * kWarps + threadIdx.x / 32;
+  if (lane < kBlocks) write_in_cluster(slot, lane, x);
+  arrive_at_cluster();
+  wait_for_cluster();
+  x = slots[lane % kSlots];
+#pragma unroll
+  for (int i = 32; i < kSlots; i += 32) x = F::template step<D>(x, slots[i + lane]);
+  return reduce_lanes<F, D, (kSlots < 32 ? kSlots : 32)>(x);
+}
+
 // Threads whose numbers are equal modulo kColumns share a result; `slots` holds one element a
 // thread and is used for nothing else.
 template <class F, class D, int kGroup, int kColumns>

@@ -14,6 +14,7 @@
 
 #define KILN_DEVICE inline
 #define KILN_KERNEL(...) static void
+#define KILN_CLUSTER_KERNEL(threads, blocks) static void
 #define KILN_SHARED static
 
 namespace {
@@ -74,16 +75,22 @@ const std::function<void()>* kernel_body = nullptr;
 bool with_fibers = false;
 constexpr size_t kStackBytes = 128 << 10;
 
+// The blocks of a cluster run together, as the threads of one block: what is shared is shared by
+// all of them.
+unsigned first_of_block = 0;
+
+Fiber& this_fiber() { return fibers[first_of_block + threadIdx.x]; }
+
 void pause(Stop why) {
   if (!with_fibers) return fail("a barrier in a kernel that was said to have none");
-  Fiber& self = fibers[threadIdx.x];
+  Fiber& self = this_fiber();
   self.stop = why;
   swapcontext(&self.context, &scheduler);
 }
 
 void run_fiber() {
   (*kernel_body)();
-  fibers[threadIdx.x].stop = Stop::kEnd;
+  this_fiber().stop = Stop::kEnd;
 }
 
 void start_fiber(Fiber& fiber) {
@@ -98,13 +105,17 @@ void start_fiber(Fiber& fiber) {
 }
 
 // Every other round runs backwards, so that an order that no barrier asks for is not relied on.
-void run_block_of_fibers(unsigned threads) {
+void run_cluster_of_fibers(unsigned first_block, unsigned cluster, unsigned in_block) {
+  const unsigned threads = cluster * in_block;
   if (fibers.size() < threads) fibers.resize(threads);
   for (unsigned t = 0; t < threads; ++t) start_fiber(fibers[t]);
   for (bool backwards = false; fault.empty(); backwards = !backwards) {
     for (unsigned i = 0; i < threads; ++i) {
-      threadIdx.x = backwards ? threads - 1 - i : i;
-      swapcontext(&scheduler, &fibers[threadIdx.x].context);
+      const unsigned fiber = backwards ? threads - 1 - i : i;
+      threadIdx.x = fiber % in_block;
+      blockIdx.x = first_block + fiber / in_block;
+      first_of_block = fiber - threadIdx.x;
+      swapcontext(&scheduler, &fibers[fiber].context);
     }
     for (unsigned t = 1; t < threads; ++t) {
       if (fibers[t].stop != fibers[0].stop) fail("threads wait at different barriers");
@@ -113,13 +124,16 @@ void run_block_of_fibers(unsigned threads) {
   }
 }
 
-void run_grid(uint64_t blocks, unsigned threads, bool barriers, const std::function<void()>& body) {
+void run_grid(uint64_t blocks, unsigned threads, unsigned cluster, bool barriers,
+              const std::function<void()>& body) {
   kernel_body = &body;
   with_fibers = barriers;
-  for (uint64_t b = 0; b < blocks && fault.empty(); ++b) {
+  if (blocks % cluster != 0) fail("a cluster is not whole");
+  for (uint64_t b = 0; b < blocks && fault.empty(); b += cluster) {
     blockIdx.x = static_cast<unsigned>(b);
+    first_of_block = 0;
     if (barriers) {
-      run_block_of_fibers(threads);
+      run_cluster_of_fibers(blockIdx.x, cluster, threads);
       continue;
     }
     for (threadIdx.x = 0; threadIdx.x < threads; ++threadIdx.x) body();
@@ -132,13 +146,15 @@ static inline void __syncthreads() { pause(Stop::kBarrier); }
 
 template <class T>
 static inline T shuffle_xor(T x, int mask) {
-  Fiber& self = fibers[threadIdx.x];
+  Fiber& self = this_fiber();
   const unsigned turn = self.shuffles++ % 2;
   std::memcpy(&self.slots[turn], &x, sizeof x);
   pause(Stop::kShuffle);
   if (!with_fibers) return x;
   T other;
-  std::memcpy(&other, &fibers[threadIdx.x ^ static_cast<unsigned>(mask)].slots[turn], sizeof x);
+  std::memcpy(&other,
+              &fibers[first_of_block + (threadIdx.x ^ static_cast<unsigned>(mask))].slots[turn],
+              sizeof x);
   return other;
 }
 
@@ -206,6 +222,13 @@ static inline void let_next_kernel_start() {}
 static inline void wait_for_earlier_kernels() {}
 static inline void begin_kernel() {}
 
+static inline void arrive_at_cluster() {}
+static inline void wait_for_cluster() { pause(Stop::kBarrier); }
+template <class T>
+static inline void write_in_cluster(T* slot, unsigned, T value) {
+  *slot = value;
+}
+
 static inline float quick_power_of_2(float x) { return std::exp2(x); }
 
 static inline unsigned pack_f16(float low, float high) { return f16_of(low) | f16_of(high) << 16; }
@@ -228,11 +251,11 @@ static inline void wait_for_copies_but() {}
 // What each lane of the warp offers.
 template <class T>
 static inline void gather_warp(T x, T (&all)[32]) {
-  Fiber& self = fibers[threadIdx.x];
+  Fiber& self = this_fiber();
   const unsigned turn = self.shuffles++ % 2;
   std::memcpy(&self.slots[turn], &x, sizeof x);
   pause(Stop::kShuffle);
-  const unsigned first = threadIdx.x / 32 * 32;
+  const unsigned first = first_of_block + threadIdx.x / 32 * 32;
   for (unsigned i = 0; i < 32; ++i) {
     std::memcpy(&all[i], &fibers[first + i].slots[turn], sizeof x);
   }

@@ -146,6 +146,9 @@ void add_reductions(std::vector<KernelCase>& cases) {
   cases.push_back({"sum of a long row", reduction(kSum, "f16[2x16384]", {1}), 1.0 / 256});
   cases.push_back({"largest of all", reduction(kMax, "i32[64x300]", {0, 1})});
   cases.push_back({"long layer norm", layer_norm("bf16", 1, 18432), tolerance_of("bf16")});
+  cases.push_back({"softmax of rows for clusters", softmax("bf16[3x8192]", 1), 1.0 / 64});
+  cases.push_back({"norm of odd rows for clusters", layer_norm("f16", 2, 8200), 1.0 / 64});
+  cases.push_back({"largest of clusters", reduction(kMax, "f64[2x4096]", {1})});
   cases.push_back({"sum of all", reduction(kSum, "f32[3x40x5]", {0, 1, 2})});
   cases.push_back({"sum of outer and inner", reduction(kSum, "f32[6x4x32]", {0, 2})});
   cases.push_back({"any", reduction(kAny, "bool[20x64]", {1})});
@@ -185,6 +188,8 @@ std::vector<KernelCase> kernel_cases() {
   cases.push_back({"softmax of long rows", softmax("f32[1x20000]", 1)});
   cases.push_back({"transpose", transpose("f32[40x24]", {1, 0})});
   cases.push_back({"transpose of batches", transpose("f16[3x20x36]", {0, 2, 1})});
+  cases.push_back({"transpose of pairs", transpose("bf16[72x136]", {1, 0}), tolerance_of("bf16")});
+  cases.push_back({"transpose of odd batches", transpose("f16[2x34x2x30]", {0, 3, 2, 1})});
   cases.push_back({"transpose of blocks", transpose("u8[4x6x8x3]", {0, 3, 1, 2})});
   cases.push_back({"split heads", split_heads(), tolerance_of("f16")});
   cases.push_back({"views", views()});

@@ -21,7 +21,7 @@ TensorType type_of(const loop::Buffer& buffer) { return {buffer.dtype, {buffer.e
 
 std::string number(size_t value) { return std::to_string(value); }
 
-// run_<item>_<launch>(buffers, blocks, threads) for each launch.
+// run_<item>_<launch>(buffers, blocks, threads, cluster) for each launch.
 std::string text_of(const std::vector<HostProgram::Item>& items) {
   std::ifstream primitives("tests/builder/codegen/cuda/host_primitives.cuh");
   std::string text(std::istreambuf_iterator<char>(primitives), {});
@@ -38,10 +38,12 @@ std::string text_of(const std::vector<HostProgram::Item>& items) {
         arguments +=
             (b > 0 ? ", static_cast<char*>(b[" : "static_cast<char*>(b[") + number(b) + "])";
       }
-      text += "extern \"C\" void run_" + number(i) + "_" + number(l) +
-              "(void** b, uint64_t blocks, unsigned threads) {\n  run_grid(blocks, threads, " +
-              (barriers ? "true" : "false") + ", [b] { k" + number(i) +
-              "::" + source.launches[l].entry + "(" + arguments + "); });\n}\n";
+      text +=
+          "extern \"C\" void run_" + number(i) + "_" + number(l) +
+          "(void** b, uint64_t blocks, unsigned threads, unsigned cluster) {\n  run_grid(blocks, "
+          "threads, cluster, " +
+          (barriers ? "true" : "false") + ", [b] { k" + number(i) +
+          "::" + source.launches[l].entry + "(" + arguments + "); });\n}\n";
     }
   }
   text +=
@@ -129,8 +131,9 @@ Result<std::vector<Bytes>> HostProgram::run(size_t item, const std::vector<Bytes
       pointers.data(), sizes.data(), writable.get(), pointers.size());
   for (size_t l = 0; l < it.source.launches.size(); ++l) {
     const CudaLaunch& launch = it.source.launches[l];
-    reinterpret_cast<void (*)(void**, uint64_t, unsigned)>(find(
-        "run_" + number(item) + "_" + number(l)))(pointers.data(), launch.blocks, launch.threads);
+    reinterpret_cast<void (*)(void**, uint64_t, unsigned, unsigned)>(
+        find("run_" + number(item) + "_" + number(l)))(pointers.data(), launch.blocks,
+                                                       launch.threads, launch.cluster);
   }
   const std::string fault = reinterpret_cast<const char* (*)()>(find("get_fault"))();
   if (!fault.empty()) return Error{ErrorCode::kInternal, fault};

@@ -80,6 +80,21 @@ TEST(CudaSchedule, WhatNoCacheHoldsIsStreamedToo) {
   EXPECT_EQ(streams("bf16[64x1024]"), 0);
 }
 
+TEST(CudaSchedule, LongRowsAreSpreadOverClusters) {
+  Body body;
+  body.out(body.softmax(body.in("bf16[8192x65536]"), 1));
+  const std::vector<CudaSchedule> list = schedules_of(body);
+  const auto in_cluster = [](const CudaSchedule& s) { return s.group > s.threads; };
+  EXPECT_GT(std::ranges::count_if(list, in_cluster), 1);
+  EXPECT_FALSE(in_cluster(list.front()));
+  const auto cluster = std::ranges::find_if(list, in_cluster);
+  const auto source = emit_cuda(*lower_to_loop(body.graph), *cluster);
+  ASSERT_TRUE(source.ok());
+  const CudaLaunch& launch = source->launches.front();
+  EXPECT_EQ(launch.cluster, cluster->group / cluster->threads);
+  EXPECT_EQ(launch.blocks, 8192u * launch.cluster);
+}
+
 TEST(CudaSchedule, WhatDoesNotSuitTheKernelIsRefusedWithTheReason) {
   Body body;
   body.out(body.softmax(body.in("f32[8x30]"), 1));
