@@ -59,6 +59,13 @@ class TileWriter {
     return s_.vector > 1 && motions(facts_, Lanes{to_, s_.vector})[id] == Motion::kPacked;
   }
 
+  // Tiles of 16-bit elements hold pairs along `to_`, so that shared memory is written and read by
+  // whole words.
+  bool in_pairs(ExprId id) const { return s_.vector > 1 && bits_of(facts_.expr(id).dtype) == 16; }
+  bool in_pairs() const {
+    return std::ranges::all_of(loads_, [this](ExprId id) { return in_pairs(id); });
+  }
+
   // Stores step by one along `to_`; most of what is left is read along `from_`.
   Result<> choose_dims() {
     const std::vector<uint32_t> order = facts_.ordered(facts_.parallel);
@@ -118,6 +125,11 @@ class TileWriter {
 
   void declare_tile(ExprId id) {
     const DType dtype = facts_.expr(id).dtype;
+    if (in_pairs()) {
+      out_.add("KILN_SHARED unsigned t" + number(id) + "[" + number(s_.group) + "][" +
+               number(s_.group / 2 + 1) + "];");
+      return;
+    }
     const int64_t pad = std::max<int64_t>(1, kPadBytes * 8 / std::max(8, bits_of(dtype)));
     out_.add("KILN_SHARED Bits<" + std::string(element_type(dtype)) + "> t" + number(id) + "[" +
              number(s_.group) + "][" + number(s_.group + pad) + "];");
@@ -145,16 +157,18 @@ class TileWriter {
     return code;
   }
 
-  // Threads side by side take vectors along `inner`.
+  // Threads side by side take vectors along `inner`; with `rows` 2 each takes those of two
+  // neighbouring rows in turn, unless `step` 2 asks for the first alone.
   void open_rounds(uint32_t inner, const std::string& inner_first, uint32_t outer,
-                   const std::string& outer_first) {
-    const int64_t wide = s_.group / s_.vector, total = wide * s_.group;
+                   const std::string& outer_first, int64_t rows = 1, int64_t step = 1) {
+    const int64_t wide = s_.group / s_.vector, total = wide * s_.group / rows;
+    const std::string round = rows == 1 ? "c" : "c / 2", row = rows == 1 ? "" : " * 2 + c % 2";
     out_.add("#pragma unroll");
-    out_.open("for (int c = 0; c < " + number(rounds()) + "; ++c)");
-    out_.add("const int unit = c * " + number(s_.threads) + " + (int)threadIdx.x;");
+    out_.open("for (int c = 0; c < " + number(rounds(rows)) + "; c += " + number(step) + ")");
+    out_.add("const int unit = " + round + " * " + number(s_.threads) + " + (int)threadIdx.x;");
     if (total % s_.threads != 0) out_.add("if (unit >= " + number(total) + ") continue;");
     out_.add("const int inner = unit % " + number(wide) + " * " + number(s_.vector) + ";");
-    out_.add("const int outer = unit / " + number(wide) + ";");
+    out_.add("const int outer = unit / " + number(wide) + row + ";");
     const auto fix = [&](uint32_t dim, const std::string& first, const std::string& step) {
       out_.add("const " + index_ + " d" + number(dim) + " = " + first + " + " + step + ";");
       if (extent(dim) % s_.group != 0) {
@@ -170,14 +184,23 @@ class TileWriter {
     out_.add("for (int l = 0; l < " + number(s_.vector) + "; ++l) " + line);
   }
 
-  int64_t rounds() const {
-    const int64_t units = int64_t{s_.group} * s_.group / s_.vector;
-    return (units + s_.threads - 1) / s_.threads;
+  int64_t rounds(int64_t rows = 1) const {
+    const int64_t units = int64_t{s_.group} * s_.group / s_.vector / rows;
+    return (units + s_.threads - 1) / s_.threads * rows;
+  }
+
+  // The word of a tile in pairs at [row][2 * pair]. Rows are an odd number of words apart: the
+  // threads of a warp that write side by side are on neighbouring banks, but for those 32 rows
+  // further, which the swizzle moves past the pairs that a warp has in a row.
+  std::string word(ExprId id, const std::string& row, const std::string& pair) const {
+    std::string at = pair;
+    if (s_.group > 32) at = "(" + at + ") ^ " + row + " / 32 % 2 * " + number(s_.vector / 2);
+    return "t" + number(id) + "[" + row + "][" + at + "]";
   }
 
   // Lane "l" of a kept load, as the bits that lie in memory.
-  std::string kept_bits(const TileCode& code, ExprId id) const {
-    const std::string kept = code.kept_name(id) + "[c]";
+  std::string kept_bits(const TileCode& code, ExprId id, const std::string& chunk = "[c]") const {
+    const std::string kept = code.kept_name(id) + chunk;
     if (code.is_pack(id)) return "bits_at(" + kept + ", l)";
     return std::string(element_type(facts_.expr(id).dtype)) + "::encode(" + kept +
            (code.motion(id) == Motion::kScattered ? "[l]" : "") + ", true)";
@@ -194,15 +217,22 @@ class TileWriter {
       section.exprs.insert(section.exprs.begin(), id);
       for (const ExprId operand : facts_.operands(id)) needed[operand] = true;
     }
+    const int64_t rows = in_pairs() ? 2 : 1;
     for (const ExprId id : loads_) {
-      out_.add(code.kept_declaration(id, static_cast<uint32_t>(rounds())));
+      out_.add(code.kept_declaration(id, static_cast<uint32_t>(rounds(rows))));
       section.keep_at[id] = code.kept_name(id) + "[c]";
     }
-    open_rounds(from_, "first_from", to_, "first_to");
+    open_rounds(from_, "first_from", to_, "first_to", rows);
     code.section(section);
     out_.close();
-    open_rounds(from_, "first_from", to_, "first_to");
+    open_rounds(from_, "first_from", to_, "first_to", rows, rows);
+    if (rows == 2) out_.add("const int pair = outer / 2;");
     for (const ExprId id : loads_) {
+      if (rows == 2) {
+        for_lanes(word(id, "(inner + l)", "pair") + " = (unsigned)" + kept_bits(code, id) +
+                  " | (unsigned)" + kept_bits(code, id, "[c + 1]") + " << 16;");
+        continue;
+      }
       for_lanes("t" + number(id) + "[inner + l][outer] = " + kept_bits(code, id) + ";");
     }
     out_.close();
@@ -219,6 +249,18 @@ class TileWriter {
       const Expr& e = facts_.expr(id);
       const std::string name = code.kept_name(id);
       out_.add(code.kept_declaration(id, 0));
+      if (in_pairs()) {
+        const std::string pack = "w" + number(id);
+        out_.add("Pack<" + std::string(element_type(e.dtype)) + ", " + number(s_.vector) + "> " +
+                 pack + ";");
+        out_.add("#pragma unroll");
+        out_.add("for (int w = 0; w < " + number(s_.vector / 2) + "; ++w) " + pack +
+                 ".words[w] = " + word(id, "outer", "inner / 2 + w") + ";");
+        for_lanes(name + (code.motion(id) == Motion::kScattered ? "[l]" : "") + " = get(" + pack +
+                  ", l);");
+        code.place(id, name);
+        continue;
+      }
       for_lanes(name + (code.motion(id) == Motion::kScattered ? "[l]" : "") + " = " +
                 std::string(element_type(e.dtype)) + "::decode(t" + number(id) +
                 "[outer][inner + l]);");
