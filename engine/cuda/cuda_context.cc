@@ -190,29 +190,31 @@ Result<SegmentGraph> CudaContext::capture(size_t point, const Segment& segment,
                                           std::span<const CUdeviceptr> weights) {
   const Device& device = *shared_.device;
   const DriverApi& driver = device.driver();
+  const std::string of = " of '" + shared_.programs[point].point->name + "'";
+  const IoAddresses io = own_tensors(point);
+  const auto lock = device.lock_capture();
+  const CUstream stream = device.capture_stream();
   // Relaxed: the libraries load code when a kernel is first launched, which other modes forbid.
   KILN_RETURN_IF_ERROR(
-      device.check(driver.stream_begin_capture(stream_.get(), CU_STREAM_CAPTURE_MODE_RELAXED),
-                   "cuStreamBeginCapture"));
-  const IoAddresses io = own_tensors(point);
+      device.check(driver.stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED),
+                   "cuStreamBeginCapture" + of));
   Result<std::vector<IoLaunch>> launches = std::vector<IoLaunch>();
   for (size_t i = 0; i < weights.size() && launches; ++i) {
-    launches =
-        enqueue_segment(shared_.programs[point], segment, spaces_of(io, weights[i]), stream_.get());
+    launches = enqueue_segment(shared_.programs[point], segment, spaces_of(io, weights[i]), stream);
   }
   CUgraph captured = nullptr;  // the capture ends in any case: the stream is of no use otherwise
-  auto ended = device.check(driver.stream_end_capture(stream_.get(), &captured),
-                            "cuStreamEndCapture of '" + shared_.programs[point].point->name + "'");
-  Graph graph(shared_.device, captured);
+  auto ended =
+      device.check(driver.stream_end_capture(stream, &captured), "cuStreamEndCapture" + of);
+  SegmentGraph graph{Graph(shared_.device, captured), {}, {}};
   if (!launches) return std::move(launches).error();
   if (!ended) return std::move(ended).error();
+  graph.launches = *std::move(launches);
   CUgraphExec instance = nullptr;
   KILN_RETURN_IF_ERROR(
-      device.check(driver.graph_instantiate(&instance, captured, 0),
-                   "cuGraphInstantiate of '" + shared_.programs[point].point->name + "'"));
-  GraphExec exec(shared_.device, instance);
+      device.check(driver.graph_instantiate(&instance, captured, 0), "cuGraphInstantiate" + of));
+  graph.exec = GraphExec(shared_.device, instance);
   KILN_RETURN_IF_ERROR(device.check(driver.graph_upload(instance, stream_.get()), "cuGraphUpload"));
-  return SegmentGraph{std::move(graph), std::move(exec), *std::move(launches)};
+  return graph;
 }
 
 // After such an error every further call on the device fails: its memory is gone.

@@ -27,6 +27,12 @@ Result<std::shared_ptr<const Device>> Device::open_new(int ordinal,
   KILN_RETURN_IF_ERROR(device->read_properties(device->device_, ordinal));
   KILN_RETURN_IF_ERROR(device->check(driver->primary_ctx_retain(&device->context_, device->device_),
                                      "cuDevicePrimaryCtxRetain"));
+  {
+    const CurrentDevice current(*device);
+    KILN_RETURN_IF_ERROR(
+        device->check(driver->stream_create(&device->capture_stream_, CU_STREAM_NON_BLOCKING),
+                      "cuStreamCreate for captures"));
+  }
   // It lasts as long as open_devices() remembers the device, so it lets go of the libraries.
   auto close = [libraries = std::move(libraries), ordinal](const Device* open) mutable {
     const auto kept = std::move(libraries);
@@ -43,6 +49,10 @@ Device::Device()
 Device::~Device() {
   cublaslt_.reset();
   cudnn_.reset();
+  if (capture_stream_ != nullptr) {
+    const CurrentDevice current(*this);
+    driver_->stream_destroy(capture_stream_);
+  }
   if (context_ != nullptr) driver_->primary_ctx_release(device_);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 #include <cstdint>
 #include <memory>
+#include <mutex>
 #include <string>
 
 #include "engine/cuda/libraries.h"
@@ -41,6 +42,13 @@ class Device {
   const Libraries& libraries() const { return *libraries_; }
   CublasLtHandle& cublaslt() const { return *cublaslt_; }
   CudnnHandle& cudnn() const { return *cudnn_; }
+  // Graphs of all engines are captured in this stream, by one thread at a time. cuDNN's handle is
+  // bound to it for good: a handle that is given another stream still touches the one it had, which
+  // may be gone by then or under capture.
+  CUstream capture_stream() const { return capture_stream_; }
+  [[nodiscard]] std::unique_lock<std::mutex> lock_capture() const {
+    return std::unique_lock(capture_mutex_);
+  }
   // Of a driver call of this device.
   Result<> check(CUresult result, const std::string& what) const {
     return cuda::check(*driver_, result, what);
@@ -57,6 +65,8 @@ class Device {
   const DriverApi* driver_ = nullptr;
   CUdevice device_ = 0;
   CUcontext context_ = nullptr;
+  CUstream capture_stream_ = nullptr;
+  mutable std::mutex capture_mutex_;
   DeviceProperties properties_;
   std::unique_ptr<CublasLtHandle> cublaslt_;
   std::unique_ptr<CudnnHandle> cudnn_;

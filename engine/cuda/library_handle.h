@@ -44,9 +44,25 @@ class LibraryHandle {
     Handle handle = nullptr;
     KILN_RETURN_IF_ERROR(
         check(*api, api->create(&handle), std::string("making a handle of ") + name_));
+    auto bound = bind(*api, handle);
+    if (!bound) {
+      api->destroy(handle);
+      return bound;
+    }
     api_ = api;
     handle_ = handle;
     return Ok();
+  }
+
+  // Nobody who captures waits for this handle: calls of it are captured once it is made.
+  Result<> bind(const Api& api, Handle handle) const {
+    if constexpr (requires { api.set_stream; }) {
+      const auto lock = device_.lock_capture();
+      return check(api, api.set_stream(handle, device_.capture_stream()),
+                   std::string("giving ") + name_ + " a stream");
+    } else {
+      return Ok();
+    }
   }
 
   const Device& device_;

@@ -127,7 +127,7 @@ Result<PreparedCudnnGraph> prepare_step(const plan::CudnnGraph& step,
   return prepared;
 }
 
-Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUstream stream) {
+Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUstream) {
   std::vector<void*> operands;
   const auto add = [&](void* start) {
     operands.push_back(static_cast<std::byte*>(start) + step.call.offsets[operands.size()]);
@@ -140,7 +140,6 @@ Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUst
     KILN_ASSIGN_OR_RETURN(
         const CudnnDescriptor arguments,
         make_variant_pack(cudnn, step.call, operands, spaces.write(step.step->workspace)));
-    KILN_RETURN_IF_ERROR(check(cudnn, cudnn.set_stream(handle, stream), "giving cuDNN a stream"));
     return check(cudnn, cudnn.execute(handle, step.plan.get(), arguments.get()),
                  "executing a cuDNN plan");
   });

@@ -48,6 +48,7 @@ struct PreparedCudnnGraph {
 
 Result<PreparedCudnnGraph> prepare_step(const plan::CudnnGraph& step,
                                         const DeviceResources& resources);
+// REQUIRES: the stream is the device's for captures.
 Result<> enqueue_step(const PreparedCudnnGraph& step, const Spaces& spaces, CUstream stream);
 
 }  // namespace kiln::cuda

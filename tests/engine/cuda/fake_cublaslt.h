@@ -265,6 +265,7 @@ inline std::shared_ptr<const cuda::Device> FakeCublasLt::device() const {
   };
   driver.ctx_push_current = [](CUcontext) { return CUDA_SUCCESS; };
   driver.ctx_pop_current = [](CUcontext*) { return CUDA_SUCCESS; };
+  driver.stream_create = [](CUstream* stream, unsigned) { return *stream = nullptr, CUDA_SUCCESS; };
   return cuda::Device::open(0, std::move(fakes)).value();
 }
 

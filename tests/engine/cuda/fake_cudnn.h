@@ -48,8 +48,18 @@ class FakeCudnn {
       *handle = reinterpret_cast<cudnnHandle_t>(0x10);
       return current()->next();
     };
-    api.destroy = [](cudnnHandle_t) { return CUDNN_STATUS_SUCCESS; };
-    api.set_stream = [](cudnnHandle_t, cudaStream_t) { return current()->next(); };
+    api.destroy = [](cudnnHandle_t) {
+      current()->stream = nullptr;
+      return CUDNN_STATUS_SUCCESS;
+    };
+    // As the real one does, it touches the stream that the handle had.
+    api.set_stream = [](cudnnHandle_t, cudaStream_t stream) {
+      const auto* before = reinterpret_cast<const volatile char*>(current()->stream);
+      if (before != nullptr) static_cast<void>(*before);
+      const cudnnStatus_t status = current()->next();
+      if (status == CUDNN_STATUS_SUCCESS) current()->stream = stream;
+      return status;
+    };
     api.create_descriptor = create_descriptor;
     api.destroy_descriptor = [](cudnnBackendDescriptor_t descriptor) {
       current()->live -= 1;
@@ -74,7 +84,8 @@ class FakeCudnn {
   int64_t workspace = 0;      // what plans ask for
   std::atomic<int> live = 0;  // descriptors that exist
   std::atomic<int> calls = 0;
-  int failing_call = -1;  // this one fails, with `failure`
+  cudaStream_t stream = nullptr;  // of the one handle
+  int failing_call = -1;          // this one fails, with `failure`
   cudnnStatus_t failure = CUDNN_STATUS_NOT_SUPPORTED;
   std::vector<std::pair<FakeCudnnDescriptor, FakeCudnnDescriptor>> executed;  // plan, arguments
 

@@ -47,7 +47,15 @@ TEST(LibraryHandle, IsTriedAgainAfterAFailure) {
   ASSERT_FALSE(failed.ok());
   EXPECT_NE(failed.error().message.find("making a handle of cuDNN"), std::string::npos)
       << failed.error().message;
+  // A handle that can have no stream is none.
+  fake.failing_call = fake.calls + 1;
+  const auto unbound = device->cudnn().use(number);
+  ASSERT_FALSE(unbound.ok());
+  EXPECT_NE(unbound.error().message.find("giving cuDNN a stream"), std::string::npos)
+      << unbound.error().message;
+  EXPECT_EQ(fake.stream, nullptr);
   const auto made = device->cudnn().use(number);
+  EXPECT_EQ(fake.stream, device->capture_stream());
   ASSERT_TRUE(made.ok()) << made.error().message;
   EXPECT_EQ(*made, 7);
 }
