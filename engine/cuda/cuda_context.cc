@@ -152,20 +152,24 @@ IoAddresses CudaContext::place(const LoadedEngine& engine, const Request& reques
   const PointGraphs& graphs = graphs_[point];
   const StagingLayout& staging = engine.staging[point];
   IoAddresses io = own_tensors(point);
-  const auto stays = [&](const void* address, MemoryKind memory, const StagedTensor* staged) {
+  const auto may_stay = [&](const void* address, MemoryKind memory, const StagedTensor* staged) {
     return memory == MemoryKind::kDevice && address_of(address) % kIoAlignment == 0 &&
-           !is_padded(request.choice, staged) && is_here(address);
+           !is_padded(request.choice, staged);
   };
   for (size_t i = 0; i < io.inputs.size(); ++i) {
     const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
-    if (graphs.takes_input(i) && stays(request.inputs[i], request.input_memory[i], staged)) {
-      io.inputs[i] = request.inputs[i];
+    const void* at = request.inputs[i];
+    if (graphs.takes_input(i) && may_stay(at, request.input_memory[i], staged) &&
+        (graphs.is_bound_input(i, at) || is_here(at))) {
+      io.inputs[i] = at;
     }
   }
   for (size_t i = 0; i < io.outputs.size(); ++i) {
     const StagedTensor* staged = staging.possible ? &staging.outputs[i] : nullptr;
-    if (graphs.takes_output(i) && stays(request.outputs[i], request.output_memory[i], staged)) {
-      io.outputs[i] = request.outputs[i];
+    void* at = request.outputs[i];
+    if (graphs.takes_output(i) && may_stay(at, request.output_memory[i], staged) &&
+        (graphs.is_bound_output(i, at) || is_here(at))) {
+      io.outputs[i] = at;
     }
   }
   return io;

@@ -38,6 +38,10 @@ class PointGraphs {
   bool takes_output(size_t i) const { return takes_output_[i]; }
 
   bool is_bound(const IoAddresses& wanted) const { return bound_ == wanted; }
+  bool is_bound_input(size_t i, const void* at) const { return bound_ && bound_->inputs[i] == at; }
+  bool is_bound_output(size_t i, const void* at) const {
+    return bound_ && bound_->outputs[i] == at;
+  }
 
   // Lets the next launches take these addresses; for tensors that may not be anywhere, those that
   // were captured. Asks the driver only about launches whose tensors have moved.
