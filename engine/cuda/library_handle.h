@@ -1,5 +1,6 @@
 // LibraryHandle: cuBLASLt's or cuDNN's handle of one device, made when it is first asked for.
 #pragma once
+#include <atomic>
 #include <mutex>
 #include <string>
 
@@ -31,15 +32,18 @@ class LibraryHandle {
   // so `work` must not keep it.
   template <class Work>
   auto use(const Work& work) -> decltype(work(std::declval<const Api&>(), Handle{})) {
-    const std::lock_guard lock(mutex_);
     const CurrentDevice current(device_);
-    KILN_RETURN_IF_ERROR(make());
+    if (!made_) KILN_RETURN_IF_ERROR(make());
+    const std::lock_guard lock(mutex_);
     return work(*api_, handle_);
   }
 
  private:
+  // Takes the locks in the order of those who capture calls of a handle that is made.
   Result<> make() {
-    if (handle_ != nullptr) return Ok();
+    const auto captures = device_.lock_capture();
+    const std::lock_guard lock(mutex_);
+    if (made_) return Ok();
     KILN_ASSIGN_OR_RETURN(const Api* api, this->api());
     Handle handle = nullptr;
     KILN_RETURN_IF_ERROR(
@@ -51,13 +55,13 @@ class LibraryHandle {
     }
     api_ = api;
     handle_ = handle;
+    made_ = true;
     return Ok();
   }
 
-  // Nobody who captures waits for this handle: calls of it are captured once it is made.
+  // REQUIRES: nothing is being captured.
   Result<> bind(const Api& api, Handle handle) const {
     if constexpr (requires { api.set_stream; }) {
-      const auto lock = device_.lock_capture();
       return check(api, api.set_stream(handle, device_.capture_stream()),
                    std::string("giving ") + name_ + " a stream");
     } else {
@@ -69,6 +73,7 @@ class LibraryHandle {
   const Open open_;
   const char* const name_;
   std::mutex mutex_;
+  std::atomic<bool> made_ = false;
   const Api* api_ = nullptr;  // set with the handle
   Handle handle_ = nullptr;
 };
