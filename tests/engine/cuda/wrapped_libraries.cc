@@ -47,7 +47,8 @@ constexpr bool kGivesBack =
 template <auto Member>
 constexpr bool kMustWork =
     kIsOneOf<Member, &DriverApi::ctx_push_current, &DriverApi::ctx_pop_current,
-             &DriverApi::get_error_name, &DriverApi::get_error_string, &DriverApi::mem_get_info>;
+             &DriverApi::get_error_name, &DriverApi::get_error_string, &DriverApi::mem_get_info,
+             &DriverApi::pointer_get_attribute, &DriverApi::graph_node_get_type>;
 // Never called while a stream is under capture, when the driver may refuse to be asked.
 template <auto Member>
 constexpr bool kIsBooked =
