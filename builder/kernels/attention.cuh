@@ -13,7 +13,8 @@ constexpr int kRowTiles = (kRows + kBlockRows - 1) / kBlockRows;
 constexpr int kKeyPitch = kDepth * 2 + 16, kValuePitch = kValueDepth * 2 + 16;
 KILN_DEVICE float minus_infinity() { return float_of(0xFF800000u); }
 // Below every score that counts: a row of nothing but masked scores weighs all the same, as with
-// the large negative numbers that models mask with.
+// the large negative numbers that models mask with. With kMaskedRowZero a mask's -inf stays, and
+// a row of those has no weight.
 constexpr float kLeastScore = -30000.0f * 1.44269504f;
 
 KILN_DEVICE unsigned pack(float low, float high) {
@@ -47,7 +48,8 @@ KILN_DEVICE float score_of(float product, int row, int column, const char* mask)
   float score = product * kScale;
   if (kMaskBytes > 0 && row < kRows && column < kColumns) {
     const float added = mask_at(mask, row * kMaskRow + column * kMaskColumn);
-    score = max_or_nan(score + added * 1.44269504f, kLeastScore);
+    const bool hidden = kMaskedRowZero && added == minus_infinity();
+    score = max_or_nan(score + added * 1.44269504f, hidden ? minus_infinity() : kLeastScore);
   }
   const bool outside = column >= kColumns || (kCausal && column > row);
   return outside ? minus_infinity() : score;
@@ -169,7 +171,7 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
     total[h] += shuffle_xor(total[h], 2);
     const int r = row + h * 8;
     if (r >= kRows) continue;
-    const float share = 1 / total[h];
+    const float share = kMaskedRowZero && total[h] == 0 ? 0 : 1 / total[h];
 #pragma unroll
     for (int n = 0; n < kValueDepth / 8; ++n) {
       const unsigned words[1] = {pack(sums[n][2 * h] * share, sums[n][2 * h + 1] * share)};

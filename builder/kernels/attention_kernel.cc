@@ -103,6 +103,7 @@ std::string attention_text(const AttentionShape& shape, const AttentionTiling& t
   number("kMaskBytes", mask_bytes(shape));
   text << "constexpr bool kF16 = " << (shape.dtype == DType::kF16 ? "true" : "false") << ";\n"
        << "constexpr bool kCausal = " << (shape.causal ? "true" : "false") << ";\n"
+       << "constexpr bool kMaskedRowZero = " << (shape.masked_row_zero ? "true" : "false") << ";\n"
        << "constexpr float kScale = " << std::hexfloat
        << static_cast<float>(shape.scale * std::numbers::log2e) << "f;\n";
   write_place(text, "Q", shape.q);

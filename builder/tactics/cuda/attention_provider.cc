@@ -30,7 +30,6 @@ Result<Problem> problem_of(const ir::Graph& body) {
   const AttentionOperands& found = made.operands;
   const ir::Node& node = body.node(found.anchor);
   if (found.op->softcap != 0) return refuse("the kernel has no soft cap");
-  if (found.op->masked_row_zero) return refuse("the kernel has no zeros for masked rows");
   AttentionShape& shape = made.shape;
   shape.dtype = body.type(node.inputs[0]).dtype;
   shape.batch = found.q.dims[0];
@@ -50,6 +49,7 @@ Result<Problem> problem_of(const ir::Graph& body) {
     shape.mask = body.type(node.inputs[3]).dtype;
     if (shape.mask == DType::kBool) return refuse("the mask is of bool");
     shape.mask_place = place_of(*found.mask);
+    shape.masked_row_zero = found.op->masked_row_zero;
   }
   KILN_RETURN_IF_ERROR(check_attention_shape(shape));
   return made;

@@ -4,8 +4,10 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <span>
 
@@ -18,11 +20,27 @@ namespace {
 
 using codegen::Bytes;
 
+using MaskOf = double (*)(int64_t row, int64_t column);
+
 struct Case {
   const char* name;
   AttentionShape shape;
-  double mask_step = 0;  // column c of the mask is -mask_step (c % 3)
+  MaskOf mask = nullptr;
 };
+
+constexpr double kHidden = -std::numeric_limits<double>::infinity();
+double by_column(int64_t, int64_t column) { return -0.75 * static_cast<double>(column % 3); }
+double by_place(int64_t row, int64_t column) { return by_column(row, row + column) * 2; }
+double lowest_of_f16(int64_t, int64_t) { return -65504; }
+double all_hidden(int64_t, int64_t) { return kHidden; }
+// Every third row is hidden throughout, the others in part.
+double third_rows(int64_t row, int64_t column) {
+  return row % 3 == 0 || column % 5 == 1 ? kHidden : by_column(row, column);
+}
+// Nothing is seen before column 70, which is in the second tile or the third.
+double tiles_ahead(int64_t row, int64_t column) {
+  return column < 70 || row % 7 == 6 ? kHidden : 0;
+}
 
 // batch, rows, heads, elements: as a product leaves them that is split into heads.
 AttentionPlace behind_rows(int64_t offset, int64_t width, int64_t rows, int64_t depth) {
@@ -57,10 +75,15 @@ AttentionShape packed(int64_t tokens, int64_t depth) {
   return shape;
 }
 
-Case with_mask(Case one, DType dtype, AttentionPlace place, double step) {
+Case with_mask(Case one, DType dtype, AttentionPlace place, MaskOf mask) {
   one.shape.mask = dtype;
   one.shape.mask_place = place;
-  one.mask_step = step;
+  one.mask = mask;
+  return one;
+}
+
+Case with_zeros(Case one) {
+  one.shape.masked_row_zero = true;
   return one;
 }
 
@@ -75,15 +98,32 @@ std::vector<Case> cases() {
   const Case masked = {"mask_by_row", separate(20, 37, 16, 32)};
   const Case bert = {"mask_by_column", packed(33, 16)};
   const Case hidden = {"all_masked", separate(5, 6, 16, 16)};
+  const AttentionPlace by_rows_and_heads = {0, 2 * 21 * 37, 21 * 37, 37, 1};
+  const Case zeros = {"zeros", separate(21, 37, 16, 32)}, mean = {"mean", zeros.shape};
+  const Case ahead = {"tiles_ahead", separate(18, 150, 16, 16)};
+  Case cut = {"zeros_causal", packed(35, 32)}, wide = {"zeros_bf16", separate(40, 100, 64, 64)};
+  cut.shape.causal = true;
+  wide.shape.dtype = DType::kBF16;
   return {
       {"packed", packed(50, 64)},
       {"causal", causal},
       {"bf16", bf16},
       {"grouped", grouped},
       {"one_token", separate(1, 1, 16, 16)},
-      with_mask(masked, DType::kF32, {0, 20 * 37, 0, 37, 1}, 1.5),
-      with_mask(bert, DType::kF16, {0, 33, 0, 0, 1}, 0.75),
-      with_mask(hidden, DType::kF16, {0, 0, 0, 0, 0}, 65504),
+      with_mask(masked, DType::kF32, {0, 20 * 37, 0, 37, 1}, by_place),
+      with_mask(bert, DType::kF16, {0, 33, 0, 0, 1}, by_column),
+      with_mask(hidden, DType::kF16, {0, 0, 0, 0, 0}, lowest_of_f16),
+      with_zeros(with_mask(zeros, DType::kF16, by_rows_and_heads, third_rows)),
+      with_mask(mean, DType::kF16, by_rows_and_heads, third_rows),
+      with_zeros(with_mask({"zeros_f32", zeros.shape}, DType::kF32, {0, 0, 0, 37, 1}, third_rows)),
+      with_zeros(
+          with_mask({"zeros_nowhere", masked.shape}, DType::kF16, {0, 37, 0, 0, 1}, by_column)),
+      with_zeros(with_mask({"low_is_not_hidden", hidden.shape}, DType::kF16, {0, 0, 0, 0, 0},
+                           lowest_of_f16)),
+      with_zeros(with_mask({"all_zeros", hidden.shape}, DType::kF16, {0, 0, 0, 0, 0}, all_hidden)),
+      with_zeros(with_mask(ahead, DType::kF16, {0, 0, 0, 150, 1}, tiles_ahead)),
+      with_zeros(with_mask(cut, DType::kF16, {0, 0, 0, 35, 1}, third_rows)),
+      with_zeros(with_mask(wide, DType::kBF16, {0, 0, 0, 100, 1}, third_rows)),
   };
 }
 
@@ -120,14 +160,29 @@ Buffers buffers_of(const Case& one) {
   if (s.mask == DType::kBool) {
     made.inputs.push_back(made.inputs[0]);
   } else {
-    std::vector<double> mask;
-    const int64_t extent = extent_of(s.mask_place, s, s.heads, s.rows, s.columns);
-    for (int64_t i = 0; i < extent; ++i) {
-      mask.push_back(-one.mask_step * static_cast<double>(s.mask_place.element ? i % 3 : 1));
+    const AttentionPlace& place = s.mask_place;
+    const int64_t extent = extent_of(place, s, s.heads, s.rows, s.columns);
+    std::vector<double> mask(static_cast<size_t>(extent));
+    for (int64_t i = 0; i < s.batch * s.heads; ++i) {
+      const int64_t at = place.offset + i / s.heads * place.batch + i % s.heads * place.head;
+      for (int64_t r = 0; r < s.rows; ++r) {
+        for (int64_t c = 0; c < s.columns; ++c) {
+          mask[static_cast<size_t>(at + r * place.row + c * place.element)] = one.mask(r, c);
+        }
+      }
     }
     made.inputs.push_back(tensor_of({s.mask, {extent}}, mask));
   }
   return made;
+}
+
+// All 0 where nothing is seen.
+std::vector<double> softmax(std::vector<double> scores) {
+  const double most = *std::max_element(scores.begin(), scores.end());
+  double total = 0;
+  for (double& score : scores) total += score = most == kHidden ? 0 : std::exp(score - most);
+  for (double& score : scores) score /= total == 0 ? 1 : total;
+  return scores;
 }
 
 std::vector<double> expected(const AttentionShape& s, const Buffers& buffers) {
@@ -141,8 +196,7 @@ std::vector<double> expected(const AttentionShape& s, const Buffers& buffers) {
     for (int64_t h = 0; h < s.heads; ++h) {
       const int64_t shared = h / (s.heads / s.key_heads);
       for (int64_t r = 0; r < s.rows; ++r) {
-        std::vector<double> weights;
-        double total = 0;
+        std::vector<double> scores;
         for (int64_t c = 0; c < s.columns && (!s.causal || c <= r); ++c) {
           double score = 0;
           for (int64_t e = 0; e < s.depth; ++e) {
@@ -150,15 +204,15 @@ std::vector<double> expected(const AttentionShape& s, const Buffers& buffers) {
           }
           score *= s.scale;
           if (s.mask != DType::kBool) score += in[3][at(s.mask_place, b, h, r, c)];
-          // A mask that hides every column hides none.
-          const bool hidden = s.mask != DType::kBool && s.mask_place.element == 0;
-          weights.push_back(hidden ? 1 : std::exp(score));
-          total += weights.back();
+          // A mask that hides every column hides none, unless zeros are asked for.
+          scores.push_back(s.masked_row_zero && score == kHidden ? kHidden
+                                                                 : std::max(score, -30000.0));
         }
+        const auto weights = softmax(scores);
         for (int64_t e = 0; e < s.value_depth; ++e) {
           double sum = 0;
           for (size_t c = 0; c < weights.size(); ++c) {
-            sum += weights[c] / total * in[2][at(s.v, b, shared, static_cast<int64_t>(c), e)];
+            sum += weights[c] * in[2][at(s.v, b, shared, static_cast<int64_t>(c), e)];
           }
           y[at(s.y, b, h, r, e)] = sum;
         }
