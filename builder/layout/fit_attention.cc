@@ -91,8 +91,7 @@ ValueId number(Graph& body, float value) {
   return body.add_constant("", {DType::kF32, {}}, SharedBytes::take({bytes.begin(), bytes.end()}));
 }
 
-// Makes masks additive, each once for each dtype, and the zeros of fully masked rows a loop of
-// their own behind the attention.
+// Makes masks additive, each once for each dtype.
 class Masks {
  public:
   explicit Masks(Graph& graph) : graph_(graph) {}
@@ -110,36 +109,18 @@ class Masks {
         body.value(mask).uses.size() != 1 || body.outputs().size() != 1) {
       return false;
     }
-    auto op = std::get<ir::Attention>(attention->op);
-    const bool zeros = op.masked_row_zero;
+    // A narrow type would make very low numbers -inf, and rows of those zeros.
+    const bool zeros = std::get<ir::Attention>(attention->op).masked_row_zero;
     if (zeros && body.type(mask).dtype != DType::kBool) return false;
-    op.masked_row_zero = false;
     const auto number = static_cast<size_t>(slot - inputs.begin());
     const ValueId old = graph_.node(id).inputs[number];
     KILN_ASSIGN_OR_RETURN(const ValueId additive, in_dtype(old, dtype));
-    KILN_ASSIGN_OR_RETURN(const ValueId result, replace(id, region, op, number, additive));
-    ValueId fitted = result;
-    if (zeros) {
-      KILN_ASSIGN_OR_RETURN(const ValueId keep, rows_kept(old));
-      KILN_ASSIGN_OR_RETURN(fitted, zero_rows(result, keep));
-    }
-    graph_.replace_uses(graph_.result(id), fitted);
+    graph_.replace_uses(graph_.result(id), replace(id, region, number, additive));
     graph_.erase(id);
     return true;
   }
 
  private:
-  // A region of a loop; the body's last value is its result.
-  ValueId add_loop(const std::string& name, std::shared_ptr<Graph> body, ValueId result,
-                   std::vector<ValueId> inputs) {
-    body->mark_output(result);
-    const TensorType type = body->type(result);
-    const NodeId id =
-        graph_.add_typed_node(name, {}, Region{Kind::kLoop, std::move(body), {}, "fit-attention"},
-                              std::move(inputs), std::span(&type, 1));
-    return graph_.result(id);
-  }
-
   Result<ValueId> in_dtype(ValueId mask, DType dtype) {
     const auto known = additive_.find({mask, dtype});
     if (known != additive_.end()) return known->second;
@@ -152,66 +133,26 @@ class Masks {
           value, emit(*body, ir::Pointwise{ScalarFn::kWhere}, {value, number(*body, 0), masked}));
     }
     KILN_ASSIGN_OR_RETURN(value, emit(*body, ir::Cast{dtype, true}, {value}));
-    return additive_[{mask, dtype}] = add_loop(source.name + " (additive)", body, value, {mask});
+    body->mark_output(value);
+    const TensorType type = body->type(value);
+    const NodeId id = graph_.add_typed_node(
+        source.name + " (additive)", {}, Region{Kind::kLoop, std::move(body), {}, "fit-attention"},
+        {mask}, std::span(&type, 1));
+    return additive_[{mask, dtype}] = graph_.result(id);
   }
 
-  // Which rows have something that is not masked.
-  Result<ValueId> rows_kept(ValueId mask) {
-    const auto known = kept_.find(mask);
-    if (known != kept_.end()) return known->second;
-    const ir::Value source = graph_.value(mask);
-    auto body = std::make_shared<Graph>();
-    ValueId value = body->add_input(source.name, source.type);
-    KILN_ASSIGN_OR_RETURN(value, emit(*body, ir::Cast{DType::kF32, true}, {value}));
-    KILN_ASSIGN_OR_RETURN(
-        value, emit(*body, ir::Reduce{ReduceFn::kMax, {source.type.rank() - 1}, true}, {value}));
-    KILN_ASSIGN_OR_RETURN(value, emit(*body, ir::Cast{DType::kBool, true}, {value}));
-    return kept_[mask] = add_loop(source.name + " (rows kept)", body, value, {mask});
-  }
-
-  Result<ValueId> zero_rows(ValueId result, ValueId keep) {
-    const ir::Value source = graph_.value(result);
-    auto body = std::make_shared<Graph>();
-    const ValueId attention = body->add_input(source.name, source.type);
-    const ValueId kept = body->add_input(graph_.value(keep).name, graph_.type(keep));
-    KILN_ASSIGN_OR_RETURN(const ValueId wide,
-                          emit(*body, ir::Cast{DType::kF32, true}, {attention}));
-    KILN_ASSIGN_OR_RETURN(ValueId value, emit(*body, ir::Pointwise{ScalarFn::kWhere},
-                                              {kept, wide, number(*body, 0)}));
-    KILN_ASSIGN_OR_RETURN(value, emit(*body, ir::Cast{source.type.dtype, true}, {value}));
-    return add_loop(source.name + " (masked rows 0)", body, value, {result, keep});
-  }
-
-  // The region again with another mask and op; the old one is left for the caller to replace.
-  Result<ValueId> replace(NodeId id, Region region, const ir::Attention& op, size_t number,
-                          ValueId mask) {
-    auto body = std::make_shared<Graph>();
-    std::map<ValueId, ValueId> map;
-    std::vector<ValueId> inputs = graph_.node(id).inputs;
-    inputs[number] = mask;
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const ValueId input = region.body->inputs()[i];
-      map[input] = body->add_input(region.body->value(input).name, graph_.type(inputs[i]));
-    }
-    for (NodeId part : region.body->topological_order()) {
-      const ir::Node& node = region.body->node(part);
-      std::vector<ValueId> arguments;
-      for (ValueId argument : node.inputs) {
-        if (!map.count(argument)) {
-          const ir::Value& constant = region.body->value(argument);
-          map[argument] = body->add_constant(constant.name, constant.type, *constant.constant);
-        }
-        arguments.push_back(map[argument]);
-      }
-      const bool attention = std::holds_alternative<ir::Attention>(node.op);
-      KILN_ASSIGN_OR_RETURN(const NodeId copy,
-                            body->add_node(node.name, node.origins,
-                                           attention ? ir::Op(op) : node.op, std::move(arguments)));
-      map[node.outputs[0]] = body->result(copy);
-    }
-    body->mark_output(map[region.body->outputs()[0]]);
-    region.body = body;
+  // The region again with another mask; the old one is left for the caller to replace.
+  ValueId replace(NodeId id, Region region, size_t number, ValueId mask) {
     const ir::Node node = graph_.node(id);
+    std::vector<ValueId> inputs = node.inputs, arguments;
+    inputs[number] = mask;
+    auto body = std::make_shared<Graph>();
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const std::string& name = region.body->value(region.body->inputs()[i]).name;
+      arguments.push_back(body->add_input(name, graph_.type(inputs[i])));
+    }
+    body->mark_output(ir::inline_graph(*body, *region.body, arguments)[0]);
+    region.body = body;
     const TensorType type = graph_.type(node.outputs[0]);
     const NodeId copy =
         graph_.add_typed_node(node.name, node.origins, region, inputs, std::span(&type, 1));
@@ -221,25 +162,7 @@ class Masks {
 
   Graph& graph_;
   std::map<std::pair<ValueId, DType>, ValueId> additive_;
-  std::map<ValueId, ValueId> kept_;
 };
-
-// Loops that zero rows take in the views behind them.
-bool join_views(Graph& graph) {
-  for (NodeId id : graph.topological_order()) {
-    const Region& region = region_of(graph, id);
-    if (region.kind != Kind::kLoop || region.rule != "fit-attention") continue;
-    const ValueId result = graph.result(id);
-    if (!ir::used_once(graph, result)) continue;
-    const NodeId reader = graph.value(result).uses[0].node;
-    if (!only_moves(region_of(graph, reader))) continue;
-    const std::vector<NodeId> members = {id, reader};
-    if (fuse::makes_cycle(graph, members)) continue;
-    fuse::form_region(graph, fuse::draft_region(graph, members), Kind::kLoop, "fit-attention");
-    return true;
-  }
-  return false;
-}
 
 }  // namespace
 
@@ -251,7 +174,6 @@ Result<bool> fit_attention(Graph& graph, PassContext& context) {
     KILN_ASSIGN_OR_RETURN(const bool fitted, masks.fit(id));
     changed |= fitted;
   }
-  while (join_views(graph)) changed = true;
   while (absorb_one(graph)) changed = true;
   return changed;
 }

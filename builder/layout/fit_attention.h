@@ -2,8 +2,7 @@
 //
 // The slices, reshapes and transposes that split one product into heads, and join the heads again,
 // move into the attention's region, where they are strides of its operands and cost nothing. Masks
-// become additive, in the operands' type: once for all the regions that read the same mask. Rows
-// that are masked throughout and have to be zero become so in a loop behind the attention.
+// become additive, in the operands' type: once for all the regions that read the same mask.
 #pragma once
 #include "builder/pipeline/pass.h"
 

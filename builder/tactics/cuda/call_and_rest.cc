@@ -3,6 +3,23 @@
 #include <algorithm>
 
 namespace kiln {
+namespace {
+
+LocalBuffer add_temporary(TensorType type, Lowered& lowered) {
+  lowered.temporaries.push_back(std::move(type));
+  return {LocalBuffer::Kind::kTemporary, static_cast<uint32_t>(lowered.temporaries.size() - 1)};
+}
+
+LocalBuffer add_constant(HostTensor constant, Lowered& lowered) {
+  lowered.constants.push_back(std::move(constant));
+  return {LocalBuffer::Kind::kConstant, static_cast<uint32_t>(lowered.constants.size() - 1)};
+}
+
+HostCall loop_call(const loop::LoopKernel& kernel) {
+  return {Operation{"loop", {}}.set("kernel", loop::encode(kernel)), {}, {}};
+}
+
+}  // namespace
 
 LocalBuffer buffer_of(const ir::Graph& body, ir::ValueId value, Lowered& lowered) {
   const auto inputs = body.inputs();
@@ -11,8 +28,7 @@ LocalBuffer buffer_of(const ir::Graph& body, ir::ValueId value, Lowered& lowered
     return {LocalBuffer::Kind::kInput, static_cast<uint32_t>(found - inputs.begin())};
   }
   const ir::Value& constant = body.value(value);
-  lowered.constants.push_back({constant.type, *constant.constant});
-  return {LocalBuffer::Kind::kConstant, static_cast<uint32_t>(lowered.constants.size() - 1)};
+  return add_constant({constant.type, *constant.constant}, lowered);
 }
 
 void add_call(LibraryCall call, Lowered& lowered) {
@@ -22,11 +38,9 @@ void add_call(LibraryCall call, Lowered& lowered) {
 
 void add_call_and_rest(LibraryCall call, const ir::Graph& body, const SplitRest& rest,
                        Lowered& lowered) {
-  const LocalBuffer between = {LocalBuffer::Kind::kTemporary,
-                               static_cast<uint32_t>(lowered.temporaries.size())};
-  lowered.temporaries.push_back(rest.anchor_result);
+  const LocalBuffer between = add_temporary(rest.anchor_result, lowered);
   call.outputs.push_back(between);
-  HostCall loop{Operation{"loop", {}}.set("kernel", loop::encode(rest.kernel)), {}, {}};
+  HostCall loop = loop_call(rest.kernel);
   for (size_t i = 0; i < rest.inputs.size(); ++i) {
     loop.inputs.push_back(i == rest.anchor_input ? between
                                                  : buffer_of(body, rest.inputs[i], lowered));
@@ -36,6 +50,24 @@ void add_call_and_rest(LibraryCall call, const ir::Graph& body, const SplitRest&
   }
   lowered.steps.emplace_back(std::move(call));
   lowered.steps.emplace_back(std::move(loop));
+}
+
+void add_call_and_zeros(LibraryCall call, const ir::Graph& body, const MaskedRows& rows,
+                        Lowered& lowered) {
+  const LocalBuffer result = add_temporary(body.type(body.outputs()[0]), lowered);
+  const LocalBuffer kept = add_temporary(rows.kept, lowered);
+  call.outputs.push_back(result);
+  HostCall find = loop_call(rows.find), zero = loop_call(rows.zero);
+  for (ir::ValueId input : rows.inputs) find.inputs.push_back(buffer_of(body, input, lowered));
+  for (const HostTensor& constant : rows.constants) {
+    find.inputs.push_back(add_constant(constant, lowered));
+  }
+  find.outputs = {kept};
+  zero.inputs = {result, kept};
+  zero.outputs = {{LocalBuffer::Kind::kOutput, 0}};
+  lowered.steps.emplace_back(std::move(call));
+  lowered.steps.emplace_back(std::move(find));
+  lowered.steps.emplace_back(std::move(zero));
 }
 
 }  // namespace kiln

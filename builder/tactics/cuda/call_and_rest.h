@@ -1,5 +1,6 @@
-// A region as a library's call and, where the call leaves something out, one loop behind it.
+// A region as a library's call and, where the call leaves something out, loops behind it.
 #pragma once
+#include "builder/tactics/cuda/masked_rows.h"
 #include "builder/tactics/lowered.h"
 #include "builder/tactics/split_anchor.h"
 
@@ -16,5 +17,10 @@ void add_call(LibraryCall call, Lowered& lowered);
 // outputs from it.
 void add_call_and_rest(LibraryCall call, const ir::Graph& body, const SplitRest& rest,
                        Lowered& lowered);
+
+// The call, complete but for its output, makes attention with the mean of v in masked rows; two
+// loops zero them.
+void add_call_and_zeros(LibraryCall call, const ir::Graph& body, const MaskedRows& rows,
+                        Lowered& lowered);
 
 }  // namespace kiln

@@ -1,6 +1,7 @@
 #include "builder/tactics/cuda/cudnn_attention.h"
 
 #include <limits>
+
 #include "builder/tactics/cuda/attention_operands.h"
 
 namespace kiln {
@@ -21,7 +22,6 @@ Result<> check_attention(const ir::Graph& body, const ir::Node& node, const ir::
   // Anything else is refused or, as bool, crashes the library.
   if (body.type(node.inputs[3]).dtype != q.dtype)
     return refuse("the mask is of another type than q");
-  if (op.masked_row_zero) return refuse("cuDNN's attention has no zeros for masked rows");
   return Ok();
 }
 
@@ -148,7 +148,11 @@ Result<AttentionProblem> attention_problem(const ir::Graph& body) {
   KILN_ASSIGN_OR_RETURN(const AttentionOperands operands, attention_operands(body));
   const ir::Node& node = body.node(operands.anchor);
   KILN_RETURN_IF_ERROR(check_attention(body, node, *operands.op));
-  return Writer(body, node).write(operands);
+  KILN_ASSIGN_OR_RETURN(AttentionProblem made, Writer(body, node).write(operands));
+  if (operands.mask && operands.op->masked_row_zero) {
+    KILN_ASSIGN_OR_RETURN(made.masked_rows, masked_rows(body, operands));
+  }
+  return made;
 }
 
 }  // namespace kiln

@@ -155,7 +155,11 @@ Result<Lowered> lower_attention(const CudaTools& tools, const ir::Graph& body,
   for (const PlacedOperand& input : made.inputs) {
     call.inputs.push_back(buffer_of(body, input.value, lowered));
   }
-  add_call(std::move(call), lowered);
+  if (made.masked_rows) {
+    add_call_and_zeros(std::move(call), body, *made.masked_rows, lowered);
+  } else {
+    add_call(std::move(call), lowered);
+  }
   return lowered;
 }
 

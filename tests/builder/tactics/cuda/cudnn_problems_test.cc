@@ -1,7 +1,6 @@
-// The problems that are made of convolution and attention bodies mean what the bodies mean.
+// The problems that are made of convolution bodies mean what the bodies mean.
 #include <gtest/gtest.h>
 
-#include "builder/tactics/cuda/cudnn_attention.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
 #include "builder/tactics/cuda/pad_channels.h"
 #include "tests/builder/random_tensors.h"
@@ -26,20 +25,17 @@ size_t input_number(const Graph& body, ValueId value) {
 }
 
 // Inputs of f16 hold values of f16 in both, and sums are f32 or wider in both.
-void expect_meaning(const Graph& body, const CudnnProblem& problem,
-                    const std::vector<PlacedOperand>& operands, int64_t output, double tolerance) {
+void expect_meaning(const Graph& body, const ConvProblem& made, double tolerance) {
   const auto inputs = test::random_inputs(body, 5);
   const auto expected = run_reference(body, inputs);
   ASSERT_TRUE(expected.ok()) << expected.error().message;
-  test::ProblemRun run(problem);
-  for (const PlacedOperand& operand : operands) {
-    auto stored = test::to_doubles(inputs[input_number(body, operand.value)]);
-    stored.erase(stored.begin(), stored.begin() + operand.offset);
-    run.set(operand.number, std::move(stored));
+  test::ProblemRun run(made.problem);
+  for (const auto& [number, value] : made.inputs) {
+    run.set(number, test::to_doubles(inputs[input_number(body, value)]));
   }
   run.run();
   const auto want = test::to_doubles((*expected)[0]);
-  const auto& got = run.data(output);
+  const auto& got = run.data(made.output);
   ASSERT_EQ(got.size(), want.size());
   for (size_t i = 0; i < want.size(); ++i) {
     ASSERT_NEAR(got[i], want[i], tolerance * (1 + std::abs(want[i]))) << "element " << i;
@@ -148,9 +144,7 @@ TEST_P(ConvProblems, MeanWhatTheBodyMeans) {
           continue;
         }
         ASSERT_TRUE(made.ok()) << made.error().message;
-        std::vector<PlacedOperand> operands;
-        for (const auto& [tensor, value] : made->inputs) operands.push_back({tensor, value, 0});
-        expect_meaning(body, made->problem, operands, made->output, 1e-4);
+        expect_meaning(body, *made, 1e-4);
       }
     }
   }
@@ -235,64 +229,6 @@ TEST(PadChannels, WidensRows) {
   for (size_t i = 0; i < want.size(); ++i) {
     EXPECT_EQ(std::to_integer<int>(wide.data()[i]), want[i]) << i;
   }
-}
-
-// q, k and v in one tensor of tokens, or as they are; heads joined again behind it.
-Graph attention_body(bool packed, bool causal, int64_t groups, const Shape& mask) {
-  constexpr int64_t kBatch = 2, kHeads = 4, kTokens = 6, kDepth = 8;
-  const DType dtype = DType::kF16;
-  Graph graph;
-  std::vector<ValueId> inputs;
-  const int64_t width = kHeads * kDepth;
-  if (packed) {
-    const ValueId all = graph.add_input("qkv", {dtype, {kBatch, kTokens, 3 * width}});
-    for (int64_t i = 0; i < 3; ++i) {
-      const ValueId part =
-          emit(graph, ir::Slice{{0, 0, i * width}, {kBatch, kTokens, width}, {1, 1, 1}}, {all});
-      const ValueId heads = emit(graph, ir::Reshape{{kBatch, kTokens, kHeads, kDepth}}, {part});
-      inputs.push_back(emit(graph, ir::Transpose{{0, 2, 1, 3}}, {heads}));
-    }
-  } else {
-    inputs = {graph.add_input("q", {dtype, {kBatch, kHeads, kTokens, kDepth}}),
-              graph.add_input("k", {dtype, {kBatch, groups, kTokens, kDepth}}),
-              graph.add_input("v", {dtype, {kBatch, groups, kTokens, kDepth}})};
-  }
-  if (!mask.empty()) inputs.push_back(graph.add_input("mask", {dtype, mask}));
-  ValueId y = emit(graph, ir::Attention{0.3, causal, 0.0, false}, inputs);
-  if (packed) {
-    y = emit(graph, ir::Transpose{{0, 2, 1, 3}}, {y});
-    y = emit(graph, ir::Reshape{{kBatch, kTokens, width}}, {y});
-  }
-  graph.mark_output(y);
-  return graph;
-}
-
-TEST(AttentionProblem, MeansWhatTheBodyMeans) {
-  struct Case {
-    bool packed, causal;
-    int64_t groups;
-    Shape mask;
-  };
-  for (const Case& one :
-       {Case{false, false, 4, {}}, Case{true, false, 4, {}}, Case{true, true, 4, {}},
-        Case{false, true, 2, {}}, Case{true, false, 4, {2, 1, 6, 6}},
-        Case{true, false, 4, {2, 1, 1, 6}}, Case{false, false, 4, {6, 6}}}) {
-    const Graph body = attention_body(one.packed, one.causal, one.groups, one.mask);
-    const auto made = attention_problem(body);
-    ASSERT_TRUE(made.ok()) << made.error().message;
-    expect_meaning(body, made->problem, made->inputs, made->output, 4e-3);
-  }
-}
-
-TEST(AttentionProblem, SaysWhyARegionIsNone) {
-  Graph other;
-  other.mark_output(other.add_input("x", {DType::kF16, {2}}));
-  EXPECT_EQ(attention_problem(other).error().message, "the region is no attention");
-  Graph masked;
-  const ValueId x = masked.add_input("x", {DType::kF16, {1, 1, 2, 8}});
-  const ValueId mask = masked.add_input("mask", {DType::kBool, {1, 1, 2, 2}});
-  masked.mark_output(emit(masked, ir::Attention{1, false, 0, false}, {x, x, x, mask}));
-  EXPECT_EQ(attention_problem(masked).error().message, "the mask is of another type than q");
 }
 
 }  // namespace
