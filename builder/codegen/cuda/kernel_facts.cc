@@ -35,6 +35,13 @@ int64_t stride_along(const loop::IndexMap& map, uint32_t dim) {
   return stride < 0 ? -stride : stride;
 }
 
+bool is_whole(const Expr& e) {
+  const bool rounds =
+      e.kind == Kind::kApply &&
+      (e.fn == ScalarFn::kRound || e.fn == ScalarFn::kFloor || e.fn == ScalarFn::kCeil);
+  return rounds || (e.kind == Kind::kCast && !is_float(e.dtype));
+}
+
 std::vector<bool> find_single_touches(const KernelFacts& facts) {
   const loop::LoopKernel& kernel = facts.kernel;
   std::vector<int> uses(kernel.buffers.size());
@@ -74,6 +81,7 @@ KernelFacts::KernelFacts(const loop::LoopKernel& of) : kernel(of) {
     levels = std::max(levels, level[id] + 1);
     for (const ExprId operand : operands(id)) live[operand] = true;
   }
+  makes_whole = std::ranges::any_of(kernel.exprs, is_whole);
   touches_once = find_single_touches(*this);
   ranges = value_ranges(kernel);
   tolerances = value_tolerances(kernel, ranges);

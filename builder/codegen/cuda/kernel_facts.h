@@ -18,6 +18,9 @@ struct KernelFacts {
   std::vector<uint32_t> level;
   uint32_t levels = 1;     // of the kernel: its reductions in a row, plus 1
   std::vector<bool> live;  // by expr: some store needs it
+  // Whether floats are rounded to whole numbers, where an error in the last place of a quotient
+  // could become a whole one.
+  bool makes_whole = false;
   // By expr: a load or store of elements that nothing else loads or stores, at every point.
   std::vector<bool> touches_once;
   std::vector<Range> ranges;       // by expr

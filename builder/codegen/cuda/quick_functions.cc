@@ -1,6 +1,10 @@
 #include "builder/codegen/cuda/quick_functions.h"
 
+#include <bit>
+#include <cmath>
 #include <utility>
+
+#include "builder/codegen/cuda/cuda_text.h"
 
 namespace kiln::codegen {
 namespace {
@@ -28,6 +32,16 @@ std::optional<ExprId> one_plus_erf(const KernelFacts& facts, const Expr& add) {
   return std::nullopt;
 }
 
+// x * (1 / c) for x / c: exact where c is a power of 2, else within one unit in the last place.
+std::optional<float> reciprocal_of_constant(const KernelFacts& facts, const Expr& div) {
+  const Range& c = facts.ranges[div.args[1]];
+  if (c.low != c.high || c.largest() < 0x1p-100 || c.largest() > 0x1p100) return std::nullopt;
+  int exponent = 0;
+  const bool power = std::abs(std::frexp(c.low, &exponent)) == 0.5;
+  if (!power && facts.makes_whole) return std::nullopt;
+  return static_cast<float>(1 / c.low);
+}
+
 }  // namespace
 
 std::optional<std::string> quick_text(const KernelFacts& facts, ExprId id,
@@ -35,6 +49,12 @@ std::optional<std::string> quick_text(const KernelFacts& facts, ExprId id,
                                       const std::function<bool(ExprId)>& known) {
   const Expr& e = facts.expr(id);
   if (e.kind != Kind::kApply || !is_float(e.dtype) || bits_of(e.dtype) > 32) return std::nullopt;
+  if (e.fn == ScalarFn::kDiv) {
+    const auto reciprocal = reciprocal_of_constant(facts, e);
+    if (!reciprocal) return std::nullopt;
+    return "op_mul<" + std::string(element_type(e.dtype)) + ">(" + value(e.args[0]) + ", " +
+           constant_text(DType::kF32, std::bit_cast<uint32_t>(*reciprocal)) + ")";
+  }
   const double error = facts.tolerances[id] / 4;
   if (e.fn == ScalarFn::kCos || e.fn == ScalarFn::kSin) {
     if (facts.ranges[e.args[0]].largest() > 1) return std::nullopt;

@@ -105,19 +105,13 @@ std::string TileCode::value_text(ExprId id, bool in_lane) const {
   }
 }
 
-// A row's elements by the row's own norm. Where quotients are rounded to whole numbers, an error in
-// the last place could become a whole one.
+// A row's elements by the row's own norm.
 bool TileCode::divides_by_shared(const Expr& expr) const {
   if (expr.kind != Kind::kApply || expr.fn != ScalarFn::kDiv || !is_float(expr.dtype)) return false;
   const ExprId divisor = expr.args[1];
   if (facts_.level[divisor] == 0 || facts_.varies(divisor, facts_.reduced)) return false;
   if (!facts_.varies(expr.args[0], facts_.reduced)) return false;
-  return std::ranges::none_of(facts_.kernel.exprs, [](const Expr& e) {
-    const bool rounds =
-        e.kind == Kind::kApply &&
-        (e.fn == ScalarFn::kRound || e.fn == ScalarFn::kFloor || e.fn == ScalarFn::kCeil);
-    return rounds || (e.kind == Kind::kCast && !is_float(e.dtype));
-  });
+  return !facts_.makes_whole;
 }
 
 // --- sections ---

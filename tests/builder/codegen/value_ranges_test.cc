@@ -194,6 +194,24 @@ TEST(QuickFunctions, AreWithinAUnitInTheLastPlaceOnAll16BitFloats) {
   }
 }
 
+TEST(QuickFunctions, MultiplyForADivisionByAConstantUnlessQuotientsAreMadeWhole) {
+  const auto text = [](float divisor, bool floors) {
+    Body b;
+    auto y = b.fn(ScalarFn::kDiv, {b.in("f32[64]"), b.scalar(divisor)});
+    if (floors) y = b.fn(ScalarFn::kFloor, {y});
+    b.out(y);
+    return emit_cuda(lowered(b), CudaSchedule{})->text;
+  };
+  const std::string divides = "op_div<f32>";
+  EXPECT_NE(text(3, false).find(", 0.33333334f)"), std::string::npos);
+  EXPECT_NE(text(3, true).find(divides), std::string::npos);
+  EXPECT_NE(text(-8, true).find(", -0.125f)"), std::string::npos);
+  EXPECT_NE(text(0, false).find(divides), std::string::npos);
+  EXPECT_NE(text(1e-38f, false).find(divides), std::string::npos);
+  EXPECT_NE(text(3e38f, false).find(divides), std::string::npos);
+  EXPECT_NE(text(std::numeric_limits<float>::infinity(), false).find(divides), std::string::npos);
+}
+
 // An f32 result stays one: the shorter cos after a cos is as good as the library's.
 TEST(QuickFunctions, KeepF32WhereF32IsStored) {
   Body b;
