@@ -111,9 +111,9 @@ class ExecutionContext {
   Result<RequestTimes> time_request(std::span<const Tensor> inputs,
                                     std::span<const Tensor> outputs);
 
-  // Like time_on_device(), with `copies` runs in one graph, each on its own copy of the weights:
-  // they are cold where all copies together are larger than the device's cache. The first call for
-  // a number of copies makes them and the graph. kUnsupported where a step runs on the host.
+  // Like time_on_device(), with `copies` runs in one graph, each on its own copy of the weights
+  // (one for all if it is over twice the device's cache): cold where all are larger than the cache.
+  // The first call for a number makes copies and graph. kUnsupported where a step runs on the host.
   Result<double> time_with_cold_weights(size_t point, int copies, int runs);
 
   // For trials of kernels: like enqueue() without a stream, and kVerification if a step wrote

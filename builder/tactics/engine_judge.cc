@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "builder/emit/emit_plan.h"
+#include "builder/tactics/device_clock.h"
 #include "builder/tactics/trial_tensors.h"
 #include "builder/verify/compare.h"
 #include "builder/verify/random_inputs.h"
@@ -28,10 +29,6 @@ double microseconds_of(const std::function<void()>& work) {
       .count();
 }
 
-struct Spread {
-  double median = 0, spread = 0;  // spread: half the distance between the quartiles
-};
-
 // At least 3 runs, at most 50, about 60 ms in all.
 Spread time_runs(const std::function<void()>& work) {
   std::vector<double> times;
@@ -44,56 +41,6 @@ Spread time_runs(const std::function<void()>& work) {
   const size_t n = times.size();
   return {times[n / 2], (times[n * 3 / 4] - times[n / 4]) / 2};
 }
-
-// Times a candidate on the device as a part of a model that runs again and again: in a graph with
-// others, its activations still in the cache, its weights not, as the rest of the model has passed
-// through since. Each run of the graph therefore has the candidate several times, with weights of
-// its own.
-class DeviceClock {
- public:
-  DeviceClock(ExecutionContext& context, uint64_t weights_bytes, uint64_t cache_bytes)
-      : context_(context) {
-    constexpr uint64_t kFew = 16, kMany = 256;  // kFew: enough to hide the graph's launch
-    const uint64_t cold = weights_bytes == 0 ? 0 : 2 * cache_bytes / weights_bytes + 1;
-    copies_ = static_cast<int>(std::clamp(cold, kFew, kMany));
-    // What is larger than the cache by itself is cold with one copy.
-    if (weights_bytes > 2 * cache_bytes) copies_ = 1;
-  }
-
-  // Microseconds of one run of the candidate, the mean of `runs` runs of the graph.
-  Result<double> time(int runs) {
-    if (!between_host_steps_) {
-      auto us = context_.time_with_cold_weights(0, copies_, runs);
-      if (us.ok() || us.error().code != ErrorCode::kUnsupported) return us;
-      between_host_steps_ = true;
-      copies_ = 1;
-    }
-    return context_.time_on_device(0, runs);
-  }
-
-  // The same, of runs that take that long together.
-  Result<double> time_for(double total_us, double estimate_us) {
-    const double graph_us = std::max(estimate_us, 0.1) * copies_;
-    return time(std::clamp(static_cast<int>(total_us / graph_us), 1, 200));
-  }
-
-  // Runs of about 2 ms together; the median of 7 such.
-  Result<Spread> measure(double estimate_us) {
-    constexpr int kSamples = 7;
-    std::vector<double> times;
-    for (int i = 0; i < kSamples; ++i) {
-      KILN_ASSIGN_OR_RETURN(const double us, time_for(2000, estimate_us));
-      times.push_back(us);
-    }
-    std::sort(times.begin(), times.end());
-    return Spread{times[kSamples / 2], (times[kSamples * 3 / 4] - times[kSamples / 4]) / 2};
-  }
-
- private:
-  ExecutionContext& context_;
-  int copies_ = 1;
-  bool between_host_steps_ = false;
-};
 
 class EngineJudge : public Judge {
  public:

@@ -50,12 +50,16 @@ Result<> CudaContext::prepare_trial(size_t point, int copies) {
   }
   trial_ = {};
   const uint64_t bytes = shared_.weights_bytes;
-  const uint64_t apart = (bytes + kWeightsAlignment - 1) / kWeightsAlignment * kWeightsAlignment;
   const auto count = static_cast<uint64_t>(copies);
-  KILN_ASSIGN_OR_RETURN(trial_.weights,
-                        allocate(shared_.device, apart * count, "copies of the weights"));
   std::vector<CUdeviceptr> weights;
-  for (uint64_t i = 0; i < count; ++i) {
+  // A run's end throws out of the cache what its beginning read.
+  if (bytes > 2 * device.properties().l2_bytes) weights.assign(count, shared_.weights.get());
+  const uint64_t apart = (bytes + kWeightsAlignment - 1) / kWeightsAlignment * kWeightsAlignment;
+  if (weights.empty()) {
+    KILN_ASSIGN_OR_RETURN(trial_.weights,
+                          allocate(shared_.device, apart * count, "copies of the weights"));
+  }
+  for (uint64_t i = weights.size(); i < count; ++i) {
     weights.push_back(trial_.weights.get() + i * apart);
     if (bytes == 0) continue;
     KILN_RETURN_IF_ERROR(device.check(

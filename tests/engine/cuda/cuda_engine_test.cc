@@ -236,6 +236,22 @@ TEST_F(CudaEngine, TimesOneGraphOfRunsOnWeightsOfTheirOwn) {
   EXPECT_FALSE(context->time_with_cold_weights(0, 0, 1).ok());
 }
 
+TEST_F(CudaEngine, TimesRunsOnTheSameWeightsWhereTheseOutgrowTheCache) {
+  plan::Plan plan = launches_plan(4);
+  testing::PlanParts(plan).constant<float>("ballast", std::vector<float>(100));
+  const auto engine = load_plan(plan, options());
+  ASSERT_TRUE(engine.ok()) << engine.error().message;
+  auto context = engine->create_context();
+  ASSERT_TRUE(context.ok());
+  const uint64_t before = driver.live_bytes();
+  driver.reset();
+  const auto us = context->time_with_cold_weights(0, 5, 2);
+  ASSERT_TRUE(us.ok()) << us.error().message;
+  EXPECT_DOUBLE_EQ(*us, 2000);
+  EXPECT_EQ(driver.launches(), 2);
+  EXPECT_EQ(driver.live_bytes(), before);
+}
+
 TEST_F(CudaEngine, DoesNotTimeHostStepsInAGraph) {
   const auto engine = load_plan(launch_plan({2}), options());
   ASSERT_TRUE(engine.ok()) << engine.error().message;
