@@ -22,6 +22,10 @@ struct alignas(16) Piece {
 };
 using RingSlot = Piece[kSteps][kGroups][kThreads];
 using TileSums = float[kWarps][kRows][kTileColumns];
+struct Shared {
+  RingSlot ring[kRing];
+  TileSums sums[kTurns];  // by turns one barrier a tile is enough
+};
 
 // Element `k` of the depth where a lane's piece of a step begins.
 KILN_DEVICE int piece_at(int stage, int step) {
@@ -30,6 +34,7 @@ KILN_DEVICE int piece_at(int stage, int step) {
 }
 
 KILN_DEVICE void fetch(RingSlot& slot, const char* w, int tile, int stage) {
+  const unsigned long long policy = kOnce ? leaves_first() : 0;
   const int column = tile * kTileColumns + threadIdx.x % 32 / 4;
   if (tile < kTiles) {
 #pragma unroll
@@ -39,7 +44,11 @@ KILN_DEVICE void fetch(RingSlot& slot, const char* w, int tile, int stage) {
         const int k = piece_at(stage, step);
         const bool there = kWhole || (k < kDepth && column + 8 * group < kColumns);
         const long long at = there ? (column + 8ll * group) * kDepth + k : 0;
-        copy_async_of_line(&slot[step][group][threadIdx.x], w + at * kElementBytes, there);
+        Piece* to = &slot[step][group][threadIdx.x];
+        if constexpr (kOnce)
+          copy_async_of_line(to, w + at * kElementBytes, there, policy);
+        else
+          copy_async_of_line(to, w + at * kElementBytes, there);
       }
     }
   }
@@ -56,11 +65,11 @@ KILN_DEVICE void load_piece(const char* x, int row, int k, unsigned (&piece)[4])
   }
 }
 
-// Tensor cores: x is the side of 16 rows, w that of 8 columns. Which element of a step is which
-// along the depth does not matter as long as both sides agree: a lane's piece is two steps' worth.
-template <int kOf>
-struct Product {
-  static constexpr int kRowTiles = (kRows + 15) / 16, kHalves = kRows > 8 ? 2 : 1;
+// Tensor cores, whose instructions take a side of 16 and one of 8. Which element of a step is which
+// along the depth does not matter as long as both agree: a lane's piece is two steps' worth.
+template <int kOf, bool kFewest = kRows <= 8>
+struct Product {  // x is the side of 16
+  static constexpr int kRowTiles = (kRows + 15) / 16;
   struct Activations {
     unsigned pieces[kRowTiles][2][4];
     KILN_DEVICE void load(const char* x, int k) {
@@ -68,22 +77,25 @@ struct Product {
       for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const int row = half < kHalves ? tile * 16 + half * 8 + threadIdx.x % 32 / 4 : kRows;
-          load_piece(x, row, k, pieces[tile][half]);
+          load_piece(x, tile * 16 + half * 8 + threadIdx.x % 32 / 4, k, pieces[tile][half]);
         }
       }
     }
   };
 
   float sums[kGroups][kRowTiles][4] = {};
-  KILN_DEVICE void add(const Activations& x, int group, const unsigned (&w)[4]) {
+  KILN_DEVICE void add(const Activations& x, const Piece (&w)[kGroups]) {
 #pragma unroll
     for (int tile = 0; tile < kRowTiles; ++tile) {
+      const auto& [low, high] = x.pieces[tile];
 #pragma unroll
-      for (int i = 0; i < 4; i += 2) {
-        const unsigned a[4] = {x.pieces[tile][0][i], x.pieces[tile][1][i], x.pieces[tile][0][i + 1],
-                               x.pieces[tile][1][i + 1]};
-        multiply_accumulate<kOf == kF16>(sums[group][tile], a, w[i], w[i + 1]);
+      for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+        for (int i = 0; i < 4; i += 2) {
+          const unsigned a[4] = {low[i], high[i], low[i + 1], high[i + 1]};
+          multiply_accumulate<kOf == kF16>(sums[group][tile], a, w[group].words[i],
+                                           w[group].words[i + 1]);
+        }
       }
     }
   }
@@ -101,9 +113,42 @@ struct Product {
   }
 };
 
+template <int kOf>
+struct Product<kOf, true> {  // x is the side of 8, two groups of columns that of 16
+  struct Activations {
+    unsigned piece[4];
+    KILN_DEVICE void load(const char* x, int k) { load_piece(x, threadIdx.x % 32 / 4, k, piece); }
+  };
+
+  float sums[(kGroups + 1) / 2][4] = {};
+  KILN_DEVICE void add(const Activations& x, const Piece (&w)[kGroups]) {
+#pragma unroll
+    for (int group = 0; group < kGroups; group += 2) {
+      const Piece low = w[group], high = group + 1 < kGroups ? w[group + 1] : Piece{};
+#pragma unroll
+      for (int i = 0; i < 4; i += 2) {
+        const unsigned a[4] = {low.words[i], high.words[i], low.words[i + 1], high.words[i + 1]};
+        multiply_accumulate<kOf == kF16>(sums[group / 2], a, x.piece[i], x.piece[i + 1]);
+      }
+    }
+  }
+  KILN_DEVICE void put(TileSums& to) {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+#pragma unroll
+    for (int group = 0; group < kGroups; ++group) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int row = lane % 4 * 2 + i;
+        if (row >= kRows) continue;
+        to[warp][row][group * 8 + lane / 4] = sums[group / 2][group % 2 * 2 + i];
+      }
+    }
+  }
+};
+
 // Every lane adds up its own elements of a column, for all rows.
 template <>
-struct Product<kPlain> {
+struct Product<kPlain, kRows <= 8> {
   struct Activations {
     unsigned pieces[kRows][4];
     KILN_DEVICE void load(const char* x, int k) {
@@ -113,12 +158,16 @@ struct Product<kPlain> {
   };
 
   float sums[kGroups][kRows] = {};
-  KILN_DEVICE void add(const Activations& x, int group, const unsigned (&w)[4]) {
+  KILN_DEVICE void add(const Activations& x, const Piece (&w)[kGroups]) {
 #pragma unroll
-    for (int row = 0; row < kRows; ++row) {
+    for (int group = 0; group < kGroups; ++group) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        sums[group][row] = fmaf(float_of(x.pieces[row][i]), float_of(w[i]), sums[group][row]);
+      for (int row = 0; row < kRows; ++row) {
+        float& sum = sums[group][row];
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+          sum = fmaf(float_of(x.pieces[row][i]), float_of(w[group].words[i]), sum);
+        }
       }
     }
   }
@@ -149,9 +198,10 @@ KILN_DEVICE void finish_tile(const TileSums& sums, int tile, const Operands& ope
 }
 
 KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands) {
-  KILN_SHARED RingSlot ring[kRing];
-  KILN_SHARED TileSums sums[kTurns];  // by turns one barrier a tile is enough
-  let_next_kernel_start();
+  KILN_SHARED_OF_LAUNCH(Shared, shared);
+  auto& ring = shared.ring;
+  auto& sums = shared.sums;
+  if (!kLate) let_next_kernel_start();
   // Nothing on the GPU writes what the engine holds, so that w is on its way before x is made.
   if (!kConstantWeights) wait_for_earlier_kernels();
   int next_tile = blockIdx.x, next_stage = 0;
@@ -160,6 +210,7 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
     if (++next_stage < kStages) return;
     next_stage = 0;
     next_tile += kBlocks;
+    if (kLate && next_tile >= kTiles) let_next_kernel_start();
   };
 #pragma unroll
   for (int i = 0; i < kRing; ++i) fetch_next(ring[i]);
@@ -187,11 +238,12 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
       wait_for_copies_but<kRing - 1>();
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
+        Piece weights[kGroups];
 #pragma unroll
         for (int group = 0; group < kGroups; ++group) {
-          const Piece weights = ring[slot][step][group][threadIdx.x];
-          product.add(activations[kKeep ? stage * kSteps + step : step], group, weights.words);
+          weights[group] = ring[slot][step][group][threadIdx.x];
         }
+        product.add(activations[kKeep ? stage * kSteps + step : step], weights);
       }
       fetch_next(ring[slot]);
       slot = slot + 1 == kRing ? 0 : slot + 1;

@@ -5,6 +5,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "builder/kernels/residency.h"
+
 namespace kiln {
 
 std::string_view few_rows_template();
@@ -12,8 +14,7 @@ std::string_view few_rows_template();
 namespace {
 
 constexpr int64_t kMostRows = 32, kMostPlainRows = 8;
-constexpr int64_t kSharedBytes = 48 << 10;  // static shared memory of a block
-constexpr int64_t kMostKept = 64;           // registers of a thread that hold x
+constexpr size_t kMostTilings = 10;
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
@@ -40,11 +41,20 @@ int64_t stages_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   return ceil_div(ceil_div(shape.depth, tiling.steps * 4 * piece_of(shape)), tiling.warps);
 }
 
-// Registers of a thread for all that it reads of x.
-int64_t kept_registers(const FewRowsShape& shape, const FewRowsTiling& tiling) {
-  // Tensor cores take 16 rows, the absent ones as zeros.
-  const int64_t pieces = is_plain(shape) ? shape.rows : ceil_div(shape.rows, 16) * 2;
-  return stages_of(shape, tiling) * tiling.steps * pieces * 4;
+// Registers of a thread that hold x: all that it reads, or a stage of it.
+int64_t registers_of_x(const FewRowsShape& shape, const FewRowsTiling& tiling) {
+  // Tensor cores take 8 or 16 rows at a time.
+  const int64_t tensor_core_pieces = shape.rows <= 8 ? 1 : ceil_div(shape.rows, 16) * 2;
+  const int64_t pieces = is_plain(shape) ? shape.rows : tensor_core_pieces;
+  return (tiling.keep ? stages_of(shape, tiling) : 1) * tiling.steps * pieces * 4;
+}
+
+// Half of its registers are enough for x.
+bool has_registers(const FewRowsShape& shape, const FewRowsTiling& tiling) {
+  const int64_t registers = registers_in_half(tiling.warps * 32 * tiling.blocks);
+  // 64 are too few for more than 16 rows.
+  if (shape.rows > 16 && registers <= 64) return false;
+  return registers_of_x(shape, tiling) <= registers / 2;
 }
 
 // Some of its warps would have nothing to do.
@@ -58,7 +68,8 @@ bool has_idle_warps(const FewRowsShape& shape, const FewRowsTiling& tiling) {
 std::string to_string(const FewRowsTiling& tiling) {
   return "g" + std::to_string(tiling.groups) + ".s" + std::to_string(tiling.steps) + ".w" +
          std::to_string(tiling.warps) + ".r" + std::to_string(tiling.ring) + ".b" +
-         std::to_string(tiling.blocks) + (tiling.keep ? ".keep" : "");
+         std::to_string(tiling.blocks) + (tiling.keep ? ".keep" : "") +
+         (tiling.late ? ".late" : "") + (tiling.once ? ".once" : "");
 }
 
 Result<> check_few_rows(const FewRowsShape& shape) {
@@ -83,20 +94,33 @@ Result<> check_few_rows(const FewRowsShape& shape) {
   return Ok();
 }
 
-std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape) {
+std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
+                                            uint32_t compute_capability) {
+  // Copies that are under way take 35 KB of each of an H200's multiprocessors at the least: its
+  // bandwidth times a microsecond. More of them get over the ends of tiles and of kernels.
   constexpr FewRowsTiling kSpread[] = {
-      {1, 2, 8, 5, 2, false},  {1, 1, 16, 4, 1, true}, {1, 2, 8, 5, 2, true},
-      {1, 2, 4, 5, 4, true},   {2, 1, 8, 4, 2, false}, {4, 1, 4, 4, 3, false},
-      {1, 2, 8, 4, 3, false},  {2, 1, 4, 5, 4, false}, {1, 2, 4, 5, 4, false},
-      {1, 1, 16, 4, 2, false}, {1, 1, 2, 8, 6, false}, {1, 1, 1, 8, 8, false}};
+      {1, 1, 16, 4, 1, true},
+      {1, 1, 16, 10, 1, true},
+      {1, 2, 8, 5, 2},
+      {1, 2, 8, 10, 1, true},
+      {1, 1, 16, 10, 1, true, true},
+      {1, 2, 8, 6, 2, false, false, true},
+      {1, 1, 16, 10, 1, true, false, true},
+      {2, 1, 8, 5, 2},
+      {1, 2, 8, 5, 2, false, true},
+      {1, 2, 4, 5, 4, true},
+      {1, 2, 4, 10, 2},
+      {2, 1, 4, 10, 2},
+      {1, 1, 2, 8, 6},
+      {1, 1, 1, 8, 8},
+  };
   std::vector<FewRowsTiling> tilings;
-  for (const FewRowsTiling& tiling : kSpread) {
-    if (tilings.size() == 8 || shared_bytes(shape, tiling) > kSharedBytes) continue;
-    if (is_plain(shape) && tiling.groups > 2) continue;
-    if (tiling.keep && kept_registers(shape, tiling) > kMostKept) continue;
-    // 64 registers a thread are too few for more than 16 rows.
-    if (shape.rows > 16 && tiling.warps * tiling.blocks >= 32) continue;
-    // The last one has no warp to spare.
+  for (FewRowsTiling tiling : kSpread) {
+    if (tilings.size() == kMostTilings) break;
+    tiling.keep = tiling.keep && has_registers(shape, tiling);
+    const int64_t room = shared_bytes_in_half(compute_capability, tiling.blocks);
+    if (shared_bytes(shape, tiling) > room || !has_registers(shape, tiling)) continue;
+    // The last warp has nothing to do.
     if (has_idle_warps(shape, tiling)) continue;
     tilings.push_back(tiling);
   }
@@ -107,7 +131,7 @@ int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
                         uint32_t multiprocessors) {
   const int64_t tiles = tiles_of(shape, tiling);
   const int64_t slots = std::max<int64_t>(multiprocessors, 1) * tiling.blocks;
-  return ceil_div(tiles, ceil_div(tiles, slots));
+  return std::min(tiles, slots);
 }
 
 std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
@@ -127,10 +151,15 @@ std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling
   number("kRing", tiling.ring);
   number("kTurns", turns_of(shape));
   number("kBlocks", blocks);
-  text << "constexpr bool kKeep = " << (tiling.keep ? "true" : "false") << ";\n"
-       << "constexpr bool kConstantWeights = " << (shape.constant_weights ? "true" : "false")
-       << ";\n"
-       << finish.text << few_rows_template() << "\nKILN_KERNEL(kThreads, " << tiling.blocks << ")\n"
+  const auto flag = [&](const char* name, bool value) {
+    text << "constexpr bool " << name << " = " << (value ? "true" : "false") << ";\n";
+  };
+  flag("kKeep", tiling.keep);
+  flag("kLate", tiling.late);
+  flag("kOnce", tiling.once);
+  flag("kConstantWeights", shape.constant_weights);
+  text << finish.text << few_rows_template() << "\nKILN_KERNEL(kThreads, " << 2 * tiling.blocks
+       << ")\n"
        << "kiln_few_rows(const char* x, const char* w, " << finish.parameters << ") {\n"
        << "  few_rows(x, w, Operands{" << finish.arguments << "});\n}\n";
   return text.str();

@@ -23,25 +23,28 @@ struct FewRowsTiling {
   int64_t steps = 2;   // of 64 bytes of a column that are copied together
   int64_t warps = 8;   // of a block, which share the depth
   int64_t ring = 4;    // copies under way
-  int64_t blocks = 2;  // of a multiprocessor
+  int64_t blocks = 2;  // of a multiprocessor, which holds as many of the next kernel
   bool keep = false;   // x stays in registers from tile to tile
+  bool late = false;   // the next kernel may start when the last copies are under way, not at once
+  bool once = false;   // w is the first to leave the second cache
 };
-// "g1.s2.w8.r4.b2.keep"
+// "g1.s2.w8.r4.b2.keep.late.once"
 std::string to_string(const FewRowsTiling& tiling);
 
 // The one-line reason why the kernel cannot do it.
 Result<> check_few_rows(const FewRowsShape& shape);
 
-// At most 8 tilings that suit it, the likeliest first. REQUIRES: check_few_rows(shape) was ok.
-std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape);
+// At most 10 tilings that suit it and the GPU, the likeliest first. REQUIRES: check_few_rows(shape)
+// was ok.
+std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape, uint32_t compute_capability);
 
-// Blocks of a launch: as many as have the same number of tiles, but for the last tiles.
+// Blocks of a launch: all that the multiprocessors are to hold, while there are tiles for them.
 int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
                         uint32_t multiprocessors);
 
 // Entry "kiln_few_rows" with the parameters x, w, then those of `finish`, which makes the results
 // from an element of the product. To be compiled behind device_prelude(). Buffers begin on 16-byte
-// boundaries.
+// boundaries; the launch asks for shared_bytes_in_half() of the tiling's blocks.
 std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
                           const codegen::PointFunction& finish);
 

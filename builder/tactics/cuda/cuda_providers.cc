@@ -114,7 +114,7 @@ Result<Lowered> host_lower(const TacticQuery& query, const Tactic&) {
 }
 
 constexpr TacticProvider kCudaProviders[] = {
-    {"few-rows", 1, Trial::kAlways, few_rows_candidates, few_rows_lower},
+    {"few-rows", 2, Trial::kAlways, few_rows_candidates, few_rows_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
     {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
     {"attention", 1, Trial::kAlways, attention_candidates, attention_lower},

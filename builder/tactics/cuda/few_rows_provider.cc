@@ -5,6 +5,7 @@
 #include "builder/cuda/build_tools.h"
 #include "builder/cuda/kernel_compiler.h"
 #include "builder/kernels/few_rows_kernel.h"
+#include "builder/kernels/residency.h"
 #include "builder/tactics/cuda/call_and_rest.h"
 #include "builder/tactics/cuda/cublaslt_epilogue.h"
 
@@ -94,6 +95,8 @@ Result<Lowered> launch(const TacticQuery& query, const Problem& problem,
   launch.entry = "kiln_few_rows";
   launch.grid[0] = blocks_of(query, problem, tiling);
   launch.block[0] = static_cast<uint32_t>(tiling.warps * 32);
+  launch.shared_bytes =
+      static_cast<uint32_t>(shared_bytes_in_half(query.device.compute_capability, tiling.blocks));
   launch.programmatic = true;
   for (ir::ValueId operand : problem.operands) {
     launch.inputs.push_back(buffer_of(body, operand, lowered));
@@ -120,7 +123,8 @@ std::vector<Tactic> few_rows_candidates(const TacticQuery& query, std::string& r
     return {};
   }
   std::vector<Tactic> tactics;
-  for (const FewRowsTiling& tiling : few_rows_tilings(problem->shape)) {
+  for (const FewRowsTiling& tiling :
+       few_rows_tilings(problem->shape, query.device.compute_capability)) {
     tactics.push_back({to_string(tiling)});
   }
   return tactics;
@@ -128,7 +132,7 @@ std::vector<Tactic> few_rows_candidates(const TacticQuery& query, std::string& r
 
 Result<Lowered> few_rows_lower(const TacticQuery& query, const Tactic& tactic) {
   KILN_ASSIGN_OR_RETURN(const Problem problem, problem_of(query));
-  const auto tilings = few_rows_tilings(problem.shape);
+  const auto tilings = few_rows_tilings(problem.shape, query.device.compute_capability);
   const auto chosen = std::ranges::find(tilings, tactic.key,
                                         [](const FewRowsTiling& one) { return to_string(one); });
   if (chosen == tilings.end()) {

@@ -6,6 +6,10 @@
 #define KILN_CLUSTER_KERNEL(threads, blocks) \
   extern "C" __global__ void __cluster_dims__(blocks, 1, 1) __launch_bounds__(threads)
 #define KILN_SHARED __shared__
+// `name`: the shared memory that the launch asks for, of which it says how much.
+#define KILN_SHARED_OF_LAUNCH(Type, name)                                \
+  extern __shared__ __align__(16) unsigned char kiln_shared_of_launch[]; \
+  Type& name = *reinterpret_cast<Type*>(kiln_shared_of_launch)
 
 KILN_DEVICE float float_of(unsigned bits) { return __uint_as_float(bits); }
 KILN_DEVICE unsigned bits_of(float x) { return __float_as_uint(x); }
@@ -208,6 +212,20 @@ KILN_DEVICE void copy_async_of_line(void* shared, const void* from, bool there) 
       "cp.async.cg.shared.global.L2::128B [%0], [%1], 16, %2;" ::"r"(shared_address(shared)),
       "l"(from), "r"(there ? 16 : 0)
       : "memory");
+}
+// The same for what is read once: it is the first to leave the second cache. `policy` from
+// leaves_first().
+KILN_DEVICE unsigned long long leaves_first() {
+  unsigned long long policy;
+  asm("createpolicy.fractional.L2::evict_first.b64 %0, 1.0;" : "=l"(policy));
+  return policy;
+}
+KILN_DEVICE void copy_async_of_line(void* shared, const void* from, bool there,
+                                    unsigned long long policy) {
+  asm volatile("cp.async.cg.shared.global.L2::cache_hint.L2::128B [%0], [%1], 16, %2, %3;" ::"r"(
+                   shared_address(shared)),
+               "l"(from), "r"(there ? 16 : 0), "l"(policy)
+               : "memory");
 }
 KILN_DEVICE void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // This thread's copies of all groups but the latest few have arrived.

@@ -16,6 +16,7 @@
 #define KILN_KERNEL(...) static void
 #define KILN_CLUSTER_KERNEL(threads, blocks) static void
 #define KILN_SHARED static
+#define KILN_SHARED_OF_LAUNCH(Type, name) static Type name
 
 namespace {
 
@@ -242,6 +243,11 @@ static inline void copy_async(void* shared, const void* from, bool there) {
   if (there && may_touch(from, 16, false)) std::memcpy(shared, from, 16);
 }
 static inline void copy_async_of_line(void* shared, const void* from, bool there) {
+  copy_async(shared, from, there);
+}
+static inline unsigned long long leaves_first() { return 0; }
+static inline void copy_async_of_line(void* shared, const void* from, bool there,
+                                      unsigned long long) {
   copy_async(shared, from, there);
 }
 static inline void close_copies() {}

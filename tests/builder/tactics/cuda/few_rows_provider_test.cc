@@ -18,6 +18,7 @@ class FewRowsProvider : public ::testing::Test {
   void SetUp() override {
     tools_.compiler = std::make_shared<KernelCompiler>(90);
     device_.multiprocessors = 132;
+    device_.compute_capability = 90;
   }
 
   // Nodes need no names here. Input 1 is a constant.
@@ -92,6 +93,11 @@ TEST_F(FewRowsProvider, OneLaunchComputesTheRegion) {
     EXPECT_NE(launch.inputs[2], launch.inputs[3]);
     EXPECT_EQ(launch.outputs, (std::vector<LocalBuffer>{{Kind::kOutput, 0}}));
     EXPECT_TRUE(launch.programmatic);
+    // As many as fit, and as many of the next kernel, fill the 228 KB of a multiprocessor, 1 of
+    // them the driver's in each block.
+    const uint32_t block = launch.shared_bytes + 1024, most = (228 << 10) / block;
+    EXPECT_EQ(most % 2, 0u) << tactic.key;
+    EXPECT_NE(tactic.key.find(".b" + std::to_string(most / 2)), std::string::npos) << tactic.key;
   }
   EXPECT_FALSE(few_rows_lower(region, {"g9.s9.w9.r9.b9"}).ok());
 }
