@@ -15,6 +15,7 @@ constexpr int kPiece = 16 / kElementBytes;  // elements
 // A step takes four pieces of each column, a stage kSteps in a row.
 constexpr int kStageDepth = kSteps * 4 * kPiece;
 constexpr int kStages = ((kDepth + kStageDepth - 1) / kStageDepth + kWarps - 1) / kWarps;
+constexpr bool kAhead = !kKeep && kKind != kPlain;
 constexpr bool kWhole = kDepth % (kStageDepth * kWarps) == 0 && kColumns % kTileColumns == 0;
 
 struct alignas(16) Piece {
@@ -216,25 +217,25 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
   for (int i = 0; i < kRing; ++i) fetch_next(ring[i]);
   if (kConstantWeights) wait_for_earlier_kernels();
 
-  // What a lane reads of x is the same for all tiles.
-  typename Product<kKind>::Activations activations[kKeep ? kStages * kSteps : kSteps];
-  const auto load_stage = [&](int stage) {
+  // What a lane reads of x is the same for all tiles. What it does not keep it reads a stage ahead,
+  // or, where rows are summed by each lane, when it comes to it: they take the registers of both.
+  constexpr int kHeld = kKeep ? kStages : kAhead ? 2 : 1;
+  constexpr int kAtOnce = kKeep ? kStages : kAhead ? 1 : 0;
+  using Activations = typename Product<kKind>::Activations[kSteps];
+  Activations activations[kHeld];
+  const auto load_stage = [&](int stage, Activations& to) {
 #pragma unroll
-    for (int step = 0; step < kSteps; ++step) {
-      activations[kKeep ? stage * kSteps + step : step].load(x, piece_at(stage, step));
-    }
+    for (int step = 0; step < kSteps; ++step) to[step].load(x, piece_at(stage, step));
   };
-  constexpr int kUnrolled = kKeep ? kStages : 2;
-  if (kKeep) {
 #pragma unroll
-    for (int stage = 0; stage < kUnrolled; ++stage) load_stage(stage);
-  }
+  for (int stage = 0; stage < kAtOnce; ++stage) load_stage(stage, activations[stage]);
+  constexpr int kUnrolled = kKeep ? kStages : 2;
   int slot = 0, turn = 0;
   for (int tile = blockIdx.x; tile < kTiles; tile += kBlocks) {
     Product<kKind> product;
 #pragma unroll kUnrolled
     for (int stage = 0; stage < kStages; ++stage) {
-      if (!kKeep) load_stage(stage);
+      if (!kKeep) load_stage(kAhead ? (stage + 1) % kStages : stage, activations[kHeld - 1]);
       wait_for_copies_but<kRing - 1>();
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
@@ -243,7 +244,12 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
         for (int group = 0; group < kGroups; ++group) {
           weights[group] = ring[slot][step][group][threadIdx.x];
         }
-        product.add(activations[kKeep ? stage * kSteps + step : step], weights);
+        product.add(activations[kKeep ? stage : 0][step], weights);
+      }
+      if (kAhead) {
+#pragma unroll
+        for (int step = 0; step < kSteps; ++step)
+          activations[0][step] = activations[kHeld - 1][step];
       }
       fetch_next(ring[slot]);
       slot = slot + 1 == kRing ? 0 : slot + 1;

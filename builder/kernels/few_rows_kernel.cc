@@ -41,12 +41,14 @@ int64_t stages_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   return ceil_div(ceil_div(shape.depth, tiling.steps * 4 * piece_of(shape)), tiling.warps);
 }
 
-// Registers of a thread that hold x: all that it reads, or a stage of it.
+// Registers of a thread that hold x: all that it reads, or a stage of it, and the next on tensor
+// cores.
 int64_t registers_of_x(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   // Tensor cores take 8 or 16 rows at a time.
   const int64_t tensor_core_pieces = shape.rows <= 8 ? 1 : ceil_div(shape.rows, 16) * 2;
   const int64_t pieces = is_plain(shape) ? shape.rows : tensor_core_pieces;
-  return (tiling.keep ? stages_of(shape, tiling) : 1) * tiling.steps * pieces * 4;
+  const int64_t stages = tiling.keep ? stages_of(shape, tiling) : is_plain(shape) ? 1 : 2;
+  return stages * tiling.steps * pieces * 4;
 }
 
 // Half of its registers are enough for x.
@@ -103,6 +105,7 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
       {1, 1, 16, 10, 1, true},
       {1, 2, 8, 5, 2},
       {1, 2, 8, 10, 1, true},
+      {4, 1, 8, 6, 1},
       {1, 1, 16, 10, 1, true, true},
       {1, 2, 8, 6, 2, false, false, true},
       {1, 1, 16, 10, 1, true, false, true},
@@ -120,6 +123,7 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
     tiling.keep = tiling.keep && has_registers(shape, tiling);
     const int64_t room = shared_bytes_in_half(compute_capability, tiling.blocks);
     if (shared_bytes(shape, tiling) > room || !has_registers(shape, tiling)) continue;
+    if (is_plain(shape) && tiling.groups > 2) continue;
     // The last warp has nothing to do.
     if (has_idle_warps(shape, tiling)) continue;
     tilings.push_back(tiling);

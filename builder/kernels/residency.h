@@ -2,12 +2,13 @@
 // with the next one and share out their work when they start.
 //
 // Where `blocks` of this kernel and `blocks` of the next fill a multiprocessor, every kernel of a
-// chain finds its places evenly spread: its blocks can only go where those of the last but one were,
-// and none of the one between leaves before these have all gone, as it waits for their results. With
-// room for more, all blocks of a kernel go to the multiprocessors that are done first, and those
-// then take several times as long as the others; with room for less, so do those that are left over.
-// A counter that blocks draw work from would even that out as well, but it would have to be reset
-// before the first block draws, which is before the kernel in front has ended.
+// chain finds its places evenly spread: its blocks can only go where those of the last but one
+// were, and none of the one between leaves before these have all gone, as it waits for their
+// results. With room for more, all blocks of a kernel go to the multiprocessors that are done
+// first, and those then take several times as long as the others; with room for less, so do those
+// that are left over. A counter that blocks draw work from would even that out as well, but it
+// would have to be reset before the first block draws, which is before the kernel in front has
+// ended.
 #pragma once
 #include <cstdint>
 

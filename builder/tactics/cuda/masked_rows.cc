@@ -35,8 +35,7 @@ ValueId seeing_rows(Formula& f, const AttentionOperands& operands, ValueId mask,
   const ValueId most = f.reduce(ReduceFn::kMax, 3, seen);
   // Rows with a NaN keep it.
   const ValueId empty = f.apply(ScalarFn::kEqual, {most, lowest});
-  return f.apply(ScalarFn::kWhere,
-                 {empty, f.number(DType::kF32, 0), f.number(DType::kF32, 1)});
+  return f.apply(ScalarFn::kWhere, {empty, f.number(DType::kF32, 0), f.number(DType::kF32, 1)});
 }
 
 Result<> find_rows(const Graph& body, const AttentionOperands& operands, MaskedRows& made) {
@@ -78,9 +77,9 @@ Result<> zero_rows(const Graph& body, const AttentionOperands& operands, MaskedR
   // In the result's type, so that what joins the heads behind it joins these as well.
   const ValueId wide = f.emit(ir::Broadcast{result.shape}, {kept});
   const ValueId joined = ir::inline_graph(graph, behind.graph, std::span(&wide, 1))[0];
-  const ValueId chosen =
-      f.apply(ScalarFn::kWhere, {f.cast(joined, DType::kBool), f.cast(stored, DType::kF32),
-                                 f.number(DType::kF32, 0)});
+  const ValueId chosen = f.apply(
+      ScalarFn::kWhere,
+      {f.cast(joined, DType::kBool), f.cast(stored, DType::kF32), f.number(DType::kF32, 0)});
   const ValueId zeroed = f.cast(chosen, result.dtype);
   if (f.error()) return *f.error();
   graph.mark_output(zeroed);

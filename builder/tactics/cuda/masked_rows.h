@@ -14,7 +14,7 @@ struct MaskedRows {
   std::vector<HostTensor> constants;  // and these behind them
   TensorType kept;                    // 1 for rows that see something, 0 for the others
   loop::LoopKernel find;              // inputs, constants -> kept
-  loop::LoopKernel zero;              // the call's result, stored as the body's output; kept -> output
+  loop::LoopKernel zero;  // the call's result, stored as the body's output; kept -> output
 };
 
 // REQUIRES: there is a mask, of a float type. kUnsupported: a part of it is no loop.

@@ -13,7 +13,8 @@ TEST(Residency, TwiceTheBlocksFitAndNoMore) {
   for (const auto& one : kMultiprocessors) {
     for (int64_t blocks = 1; blocks <= 8; ++blocks) {
       // A block's are rounded up to 128 bytes, behind 1 KB of the driver's.
-      const int64_t block = (shared_bytes_in_half(one.compute_capability, blocks) + 127) / 128 * 128;
+      const int64_t block =
+          (shared_bytes_in_half(one.compute_capability, blocks) + 127) / 128 * 128;
       EXPECT_EQ(one.bytes / (block + 1024), 2 * blocks) << one.compute_capability << " " << blocks;
     }
   }
