@@ -49,6 +49,12 @@ Result<CUfunction> ModuleSet::function(const plan::Plan& plan, uint32_t number,
     return Error{ErrorCode::kCorruptData, "the kernel's cubin has no function '" + entry + "'"};
   }
   KILN_RETURN_IF_ERROR(device_->check(found, "cuModuleGetFunction"));
+  if (shared_bytes > 0) {
+    // How many of its blocks a multiprocessor is to hold may hang on that, and the driver's own
+    // choice need not be the largest. A preference: the kernel runs without it, too.
+    (void)driver.func_set_attribute(function, CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+                                    CU_SHAREDMEM_CARVEOUT_MAX_SHARED);
+  }
   uint32_t& allowed = shared_bytes_.try_emplace(function, kDefaultSharedBytes).first->second;
   if (shared_bytes <= allowed) return function;
   const CUresult set = driver.func_set_attribute(

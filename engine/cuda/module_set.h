@@ -13,7 +13,8 @@ class ModuleSet {
  public:
   explicit ModuleSet(std::shared_ptr<const Device> device) : device_(std::move(device)) {}
 
-  // The function `entry` of the cubin in blob `number`, allowed that much dynamic shared memory.
+  // The function `entry` of the cubin in blob `number`, allowed that much dynamic shared memory; if
+  // it is any, as much of a multiprocessor's first cache as can be serves as such.
   // kDevice: the driver refuses the cubin; kCorruptData: it has no such function.
   Result<CUfunction> function(const plan::Plan& plan, uint32_t number, const std::string& entry,
                               uint32_t shared_bytes);

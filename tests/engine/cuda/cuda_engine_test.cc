@@ -181,6 +181,16 @@ TEST_F(CudaEngine, CopiesTensorsThatOthersThanKernelsTouch) {
   EXPECT_EQ(driver.rebound(), 1);     // for the input
 }
 
+TEST_F(CudaEngine, KernelsThatAskForSharedMemoryPreferItOverTheCache) {
+  plan::Plan plan = launches_plan(4);
+  driver.reset();
+  ASSERT_TRUE(load_plan(plan, options()).ok());
+  EXPECT_EQ(driver.with_most_shared(), 0);
+  std::get<plan::KernelLaunch>(plan.points[0].steps[1].action).shared_bytes = 64;
+  ASSERT_TRUE(load_plan(plan, options()).ok());
+  EXPECT_EQ(driver.with_most_shared(), 1);
+}
+
 TEST_F(CudaEngine, KernelsOverlapWithKernelsInFrontOfThem) {
   plan::Plan plan = launches_plan(4);
   std::get<plan::KernelLaunch>(plan.points[0].steps[1].action).programmatic = true;

@@ -17,6 +17,7 @@ constexpr size_t kDeviceBytes = size_t{1} << 27;
 
 struct State {
   std::atomic<int> launches = 0, works = 0, copies = 0, rebound = 0, overlapping = 0;
+  std::atomic<int> with_most_shared = 0;
   std::mutex mutex;
   std::map<CUdeviceptr, size_t> blocks;  // guarded by mutex
 };
@@ -157,7 +158,11 @@ CUresult CUDAAPI get_function(CUfunction* function, CUmodule, const char* name) 
   *function = reinterpret_cast<CUfunction>(found);
   return found != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
-CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute, int) { return CUDA_SUCCESS; }
+CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute attribute, int value) {
+  const bool shared = attribute == CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  if (shared && value == CU_SHAREDMEM_CARVEOUT_MAX_SHARED) ++state().with_most_shared;
+  return CUDA_SUCCESS;
+}
 CUresult CUDAAPI parameter_info(CUfunction function, size_t parameter, size_t* offset,
                                 size_t* bytes) {
   const auto* fake = reinterpret_cast<FakeFunction*>(function);
@@ -301,10 +306,12 @@ FakeDriver& FakeDriver::instance() {
 
 void FakeDriver::reset() {
   state().launches = state().copies = state().rebound = state().overlapping = 0;
+  state().with_most_shared = 0;
 }
 int FakeDriver::launches() const { return state().launches; }
 int FakeDriver::copies() const { return state().copies; }
 int FakeDriver::rebound() const { return state().rebound; }
+int FakeDriver::with_most_shared() const { return state().with_most_shared; }
 int FakeDriver::overlapping() const { return state().overlapping; }
 uint64_t FakeDriver::live_bytes() const {
   const std::lock_guard lock(state().mutex);

@@ -13,9 +13,10 @@ struct FakeDriver {
   void reset();
   uint64_t live_bytes() const;  // of device memory
   // Since the last reset:
-  int launches() const;     // of graphs
-  int copies() const;       // put into streams, graphs' aside
-  int rebound() const;      // launches of graphs that were given other parameters
+  int launches() const;          // of graphs
+  int copies() const;            // put into streams, graphs' aside
+  int rebound() const;           // launches of graphs that were given other parameters
+  int with_most_shared() const;  // preferences of kernels for shared memory over the first cache
   int overlapping() const;  // launches that may begin before the one in front of them has ended
   // The driver alone. Every module has the kernels "twice" (x -> 2 x) and "add_row" (x, row of 4 ->
   // x + row) on f32, one thread an element. A launch that leaves a block of memory fails. A test
