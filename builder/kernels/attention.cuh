@@ -3,8 +3,8 @@
 // corrected as its maximum grows. Dao, FlashAttention-2 (2023); Milakov and Gimelshein, Online
 // normalizer calculation for softmax (2018).
 //
-// Constants come before this text; see attention_kernel.cc. Powers are of 2, so scores are scaled
-// by log2(e) too.
+// Constants come before this text; see attention_kernel.cc. A score is product kScale + mask, and
+// 2 ^ (kPowerScale (score - most)) weighs it.
 
 constexpr int kThreads = kWarps * 32;
 constexpr int kBlockRows = kWarps * 16;
@@ -14,8 +14,14 @@ constexpr int kKeyPitch = kDepth * 2 + 16, kValuePitch = kValueDepth * 2 + 16;
 KILN_DEVICE float minus_infinity() { return float_of(0xFF800000u); }
 // Below every score that counts: a row of nothing but masked scores weighs all the same, as with
 // the large negative numbers that models mask with. With kMaskedRowZero a mask's -inf stays, and
-// a row of those has no weight.
-constexpr float kLeastScore = -30000.0f * 1.44269504f;
+// a row of those has no weight; f16 has no number that low then.
+constexpr float kLeastScore = -30000.0f;
+constexpr bool kHasLeastScore = kMaskBytes > 0 && !(kMaskedRowZero && kMaskBytes == 2 && kF16);
+constexpr bool kWholeTiles = kColumns % kTile == 0, kWholeRows = kRows % kBlockRows == 0;
+// Whether an even column of the mask and the next can be loaded at once.
+constexpr bool kMaskPairs = kMaskColumn == 1 && kColumns % 2 == 0 && kMaskOffset % 2 == 0 &&
+                            kMaskBatch % 2 == 0 && kMaskHead % 2 == 0 && kMaskRow % 2 == 0;
+constexpr int kMaskWords = kMaskPairs && kMaskBytes == 2 ? 1 : 2;  // of two columns
 
 KILN_DEVICE unsigned pack(float low, float high) {
   return kF16 ? pack_f16(low, high) : pack_bf16(low, high);
@@ -24,34 +30,43 @@ KILN_DEVICE unsigned pack(float low, float high) {
 // kTile rows of `depth` elements from row `first` on; zeros past the end.
 template <int kWidth, int kPitch>
 KILN_DEVICE void load_tile(unsigned char* tile, const char* from, int first, long long stride) {
-  constexpr int kPieces = kWidth / 8;
-  for (int i = threadIdx.x; i < kTile * kPieces; i += kThreads) {
-    const int row = i / kPieces, piece = i % kPieces;
-    const bool there = first + row < kColumns;
+  constexpr unsigned kPieces = kWidth / 8, kAll = kTile * kPieces;
+#pragma unroll
+  for (unsigned begin = 0; begin < kAll; begin += kThreads) {
+    const unsigned i = begin + threadIdx.x;
+    if (kAll % kThreads != 0 && i >= kAll) break;
+    const int row = static_cast<int>(i / kPieces), piece = static_cast<int>(i % kPieces);
+    const bool there = kWholeTiles || first + row < kColumns;
     const long long at = there ? (first + row) * stride + piece * 8 : 0;
     copy_async(tile + row * kPitch + piece * 16, from + at * 2, there);
   }
 }
 
-KILN_DEVICE float mask_at(const char* mask, long long at) {
-  unsigned bits[1];
-  if (kMaskBytes == 4) {
-    load_words<4>(mask + at * 4, bits);
-    return float_of(bits[0]);
+// An even column of a row of the mask, and the next. Past the end they are any others.
+KILN_DEVICE void load_mask(const char* row, int column, unsigned (&words)[kMaskWords]) {
+  if constexpr (kMaskPairs) {
+    const int at = kWholeTiles || column < kColumns ? column : 0;
+    load_words<2 * kMaskBytes>(row + at * kMaskBytes, words);
+  } else {
+#pragma unroll
+    for (int i = 0; i < 2; ++i) {
+      const int at = column + i < kColumns ? column + i : 0;
+      load_words<kMaskBytes>(row + at * kMaskColumn * kMaskBytes, words + i);
+    }
   }
-  load_words<2>(mask + at * 2, bits);
-  return kF16 ? float_of_f16(bits[0]) : float_of(bits[0] << 16);
+}
+KILN_DEVICE float mask_at(const unsigned (&words)[kMaskWords], int i) {
+  const unsigned bits = kMaskWords == 2 ? words[i] : i == 0 ? words[0] & 0xFFFFu : words[0] >> 16;
+  return kMaskBytes == 4 ? float_of(bits) : kF16 ? float_of_f16(bits) : float_of(bits << 16);
 }
 
-// The score of a row and a column, as a power of 2.
-KILN_DEVICE float score_of(float product, int row, int column, const char* mask) {
-  float score = product * kScale;
-  if (kMaskBytes > 0 && row < kRows && column < kColumns) {
-    const float added = mask_at(mask, row * kMaskRow + column * kMaskColumn);
+KILN_DEVICE float score_of(float product, float added, int row, int column) {
+  float score = kMaskBytes > 0 ? fmaf(product, kScale, added) : product * kScale;
+  if (kHasLeastScore) {
     const bool hidden = kMaskedRowZero && added == minus_infinity();
-    score = max_or_nan(score + added * 1.44269504f, hidden ? minus_infinity() : kLeastScore);
+    score = max_or_nan(score, hidden ? minus_infinity() : kLeastScore);
   }
-  const bool outside = column >= kColumns || (kCausal && column > row);
+  const bool outside = (!kWholeTiles && column >= kColumns) || (kCausal && column > row);
   return outside ? minus_infinity() : score;
 }
 
@@ -70,7 +85,13 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
   k += (kKOffset + batch * kKBatch + shared_head * kKHead) * 2;
   v += (kVOffset + batch * kVBatch + shared_head * kVHead) * 2;
   y += (kYOffset + batch * kYBatch + head * kYHead) * 2;
-  if (kMaskBytes > 0) mask += (kMaskOffset + batch * kMaskBatch + head * kMaskHead) * kMaskBytes;
+  const char* mask_rows[2] = {mask, mask};
+#pragma unroll
+  for (int h = 0; h < 2 && kMaskBytes > 0; ++h) {
+    const int r = kWholeRows || row + h * 8 < kRows ? row + h * 8 : 0;
+    mask_rows[h] +=
+        (kMaskOffset + batch * kMaskBatch + head * kMaskHead + r * kMaskRow) * kMaskBytes;
+  }
 
   const int columns = kCausal && first + kBlockRows < kColumns ? first + kBlockRows : kColumns;
   const int tiles = (columns + kTile - 1) / kTile;
@@ -85,20 +106,25 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
     for (int i = 0; i < 4; ++i) {
       const int r = row + i % 2 * 8;
       queries[step][i] = 0;
-      if (r < kRows) {
+      if (kWholeRows || r < kRows) {
         load_words<4>(q + (r * kQRow + step * 16 + i / 2 * 8 + pair) * 2, &queries[step][i]);
       }
     }
   }
 
   float sums[kValueDepth / 8][4] = {};
-  float most[2] = {minus_infinity(), minus_infinity()}, total[2] = {0, 0};
+  float most[2] = {minus_infinity(), minus_infinity()}, total[2] = {0, 0};  // most: as a power
   for (int tile = 0; tile < tiles; ++tile) {
     if (tile + 1 < tiles) {
       load_tile<kDepth, kKeyPitch>(keys[(tile + 1) % 2], k, (tile + 1) * kTile, kKRow);
       load_tile<kValueDepth, kValuePitch>(values[(tile + 1) % 2], v, (tile + 1) * kTile, kVRow);
     }
     close_copies();
+    unsigned masks[kTile / 8][2][kMaskWords];
+#pragma unroll
+    for (int i = 0; i < kTile / 8 * 2 && kMaskBytes > 0; ++i) {
+      load_mask(mask_rows[i % 2], tile * kTile + i / 2 * 8 + pair, masks[i / 2][i % 2]);
+    }
     wait_for_copies_but<1>();
     __syncthreads();
 
@@ -115,13 +141,14 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
       }
     }
 
-    float tops[2] = {most[0], most[1]};
+    float tops[2] = {minus_infinity(), minus_infinity()};
 #pragma unroll
     for (int n = 0; n < kTile / 8; ++n) {
 #pragma unroll
       for (int i = 0; i < 4; ++i) {
+        const float added = kMaskBytes > 0 ? mask_at(masks[n][i / 2], i % 2) : 0;
         const int column = tile * kTile + n * 8 + pair + i % 2;
-        scores[n][i] = score_of(scores[n][i], row + i / 2 * 8, column, mask);
+        scores[n][i] = score_of(scores[n][i], added, row + i / 2 * 8, column);
         tops[i / 2] = max_or_nan(tops[i / 2], scores[n][i]);
       }
     }
@@ -130,9 +157,10 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
     for (int h = 0; h < 2; ++h) {
       tops[h] = max_or_nan(tops[h], shuffle_xor(tops[h], 1));
       tops[h] = max_or_nan(tops[h], shuffle_xor(tops[h], 2));
-      bases[h] = tops[h] == minus_infinity() ? 0 : tops[h];
+      const float top = max_or_nan(most[h], tops[h] * kPowerScale);
+      bases[h] = top == minus_infinity() ? 0 : top;
       const float fade = quick_power_of_2(most[h] - bases[h]);
-      most[h] = tops[h];
+      most[h] = top;
       total[h] *= fade;
 #pragma unroll
       for (int n = 0; n < kValueDepth / 8; ++n) {
@@ -147,8 +175,8 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
 #pragma unroll
       for (int part = 0; part < 4; ++part) {
         const int n = 2 * step + part / 2, h = part % 2;
-        const float low = quick_power_of_2(scores[n][2 * h] - bases[h]);
-        const float high = quick_power_of_2(scores[n][2 * h + 1] - bases[h]);
+        const float low = quick_power_of_2(fmaf(scores[n][2 * h], kPowerScale, -bases[h]));
+        const float high = quick_power_of_2(fmaf(scores[n][2 * h + 1], kPowerScale, -bases[h]));
         total[h] += low + high;
         weights[part] = pack(low, high);
       }
@@ -170,8 +198,8 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
     total[h] += shuffle_xor(total[h], 1);
     total[h] += shuffle_xor(total[h], 2);
     const int r = row + h * 8;
-    if (r >= kRows) continue;
-    const float share = kMaskedRowZero && total[h] == 0 ? 0 : 1 / total[h];
+    if (!kWholeRows && r >= kRows) continue;
+    const float share = kMaskedRowZero && total[h] == 0 ? 0 : quick_reciprocal(total[h]);
 #pragma unroll
     for (int n = 0; n < kValueDepth / 8; ++n) {
       const unsigned words[1] = {pack(sums[n][2 * h] * share, sums[n][2 * h + 1] * share)};

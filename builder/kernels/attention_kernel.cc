@@ -1,6 +1,7 @@
 #include "builder/kernels/attention_kernel.h"
 
 #include <algorithm>
+#include <limits>
 #include <numbers>
 #include <sstream>
 #include <string_view>
@@ -65,8 +66,8 @@ Result<> check_attention_shape(const AttentionShape& shape) {
     return refuse("the mask is " + std::string(to_string(shape.mask)));
   }
   if (std::min({shape.batch, shape.rows, shape.columns}) < 1) return refuse("there are no tokens");
-  constexpr int64_t kMost = 1 << 30;
-  if (shape.rows > kMost || shape.columns > kMost) return refuse("there are over 2^30 tokens");
+  constexpr int64_t kMost = 1 << 28;  // bytes of a row of the mask are counted in 32 bits
+  if (shape.rows > kMost || shape.columns > kMost) return refuse("there are over 2^28 tokens");
   KILN_RETURN_IF_ERROR(check_place("q", shape.q, 2));
   KILN_RETURN_IF_ERROR(check_place("k", shape.k, 8));
   KILN_RETURN_IF_ERROR(check_place("v", shape.v, 8));
@@ -88,6 +89,11 @@ std::vector<AttentionTiling> attention_tilings(const AttentionShape& shape) {
 }
 
 std::string attention_text(const AttentionShape& shape, const AttentionTiling& tiling) {
+  // Without a mask products are compared as they are, and scaled along with the power.
+  const auto whole = static_cast<float>(shape.scale * std::numbers::log2e);
+  const bool later = mask_bytes(shape) == 0 && whole >= std::numeric_limits<float>::min();
+  const float scale = later ? 1 : static_cast<float>(shape.scale);
+  const float power_scale = later ? whole : static_cast<float>(std::numbers::log2e);
   std::ostringstream text;
   const auto number = [&](const char* name, int64_t value) {
     text << "constexpr int " << name << " = " << value << ";\n";
@@ -104,8 +110,8 @@ std::string attention_text(const AttentionShape& shape, const AttentionTiling& t
   text << "constexpr bool kF16 = " << (shape.dtype == DType::kF16 ? "true" : "false") << ";\n"
        << "constexpr bool kCausal = " << (shape.causal ? "true" : "false") << ";\n"
        << "constexpr bool kMaskedRowZero = " << (shape.masked_row_zero ? "true" : "false") << ";\n"
-       << "constexpr float kScale = " << std::hexfloat
-       << static_cast<float>(shape.scale * std::numbers::log2e) << "f;\n";
+       << "constexpr float kScale = " << std::hexfloat << scale << "f;\n"
+       << "constexpr float kPowerScale = " << power_scale << "f;\n";
   write_place(text, "Q", shape.q);
   write_place(text, "K", shape.k);
   write_place(text, "V", shape.v);

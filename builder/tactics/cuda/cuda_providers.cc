@@ -117,7 +117,7 @@ constexpr TacticProvider kCudaProviders[] = {
     {"few-rows", 2, Trial::kAlways, few_rows_candidates, few_rows_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
     {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
-    {"attention", 1, Trial::kAlways, attention_candidates, attention_lower},
+    {"attention", 2, Trial::kAlways, attention_candidates, attention_lower},
     {"generated", 1, Trial::kAlways, generated_candidates, generated_lower},
     {"grouped", 2, Trial::kAlways, grouped_candidates, grouped_lower},
     {"plain", 1, Trial::kNever, plain_candidates, plain_lower},

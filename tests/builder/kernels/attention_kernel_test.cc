@@ -102,6 +102,10 @@ std::vector<Case> cases() {
   const Case zeros = {"zeros", separate(21, 37, 16, 32)}, mean = {"mean", zeros.shape};
   const Case ahead = {"tiles_ahead", separate(18, 150, 16, 16)};
   Case cut = {"zeros_causal", packed(35, 32)}, wide = {"zeros_bf16", separate(40, 100, 64, 64)};
+  // Whole tiles, and masks by pairs or not.
+  const Case whole = {"whole", separate(64, 128, 32, 16)};
+  Case negative = {"negative_scale", packed(20, 16)};
+  negative.shape.scale = -0.3;
   cut.shape.causal = true;
   wide.shape.dtype = DType::kBF16;
   return {
@@ -110,6 +114,12 @@ std::vector<Case> cases() {
       {"bf16", bf16},
       {"grouped", grouped},
       {"one_token", separate(1, 1, 16, 16)},
+      whole,
+      negative,
+      with_zeros(
+          with_mask({"whole_zeros", whole.shape}, DType::kF16, {0, 0, 0, 128, 1}, third_rows)),
+      with_mask({"whole_f32", whole.shape}, DType::kF32, {2, 128, 0, 0, 1}, by_column),
+      with_mask({"apart", whole.shape}, DType::kF16, {1, 0, 0, 256, 2}, by_place),
       with_mask(masked, DType::kF32, {0, 20 * 37, 0, 37, 1}, by_place),
       with_mask(bert, DType::kF16, {0, 33, 0, 0, 1}, by_column),
       with_mask(hidden, DType::kF16, {0, 0, 0, 0, 0}, lowest_of_f16),
@@ -205,8 +215,8 @@ std::vector<double> expected(const AttentionShape& s, const Buffers& buffers) {
           score *= s.scale;
           if (s.mask != DType::kBool) score += in[3][at(s.mask_place, b, h, r, c)];
           // A mask that hides every column hides none, unless zeros are asked for.
-          scores.push_back(s.masked_row_zero && score == kHidden ? kHidden
-                                                                 : std::max(score, -30000.0));
+          const bool exact = s.masked_row_zero && (score == kHidden || s.mask == DType::kF16);
+          scores.push_back(exact ? score : std::max(score, -30000.0));
         }
         const auto weights = softmax(scores);
         for (int64_t e = 0; e < s.value_depth; ++e) {
