@@ -11,7 +11,8 @@
 #   full        the same for the full-size models, exported here
 #   bench       the comparison with PyTorch
 #   cross       builds without the GPU, from the timing cache of a build on it
-#   sanitizers  compute-sanitizer's four tools on engines of a convolutional and an attention model
+#   sanitizers  compute-sanitizer's four tools on engines of a convolutional and an attention model,
+#               and of rows so long that several blocks share one
 #
 # python3 needs numpy, onnx, onnxruntime, torch, torchvision and transformers. Set KILN_EXTRA_MODELS
 # to a folder of .onnx files to have their memory compared with its plan as well.
@@ -49,7 +50,7 @@ check_gpu() {
   note "tests on the GPU" $?
   timeout 60 "$bin/kiln_gpu_test" --gtest_filter='ReleasedContext.*' > "$out/released.txt" 2>&1
   note "a context given back" $?
-  grep -hE '^\[ +FAILED|planned|made to fail' "$out/gpu.txt" "$out/released.txt" | cut -c1-300
+  grep -hE '^\[ +FAILED|planned|made to fail|^enqueue' "$out/gpu.txt" "$out/released.txt" | cut -c1-300
 }
 
 check_cases() {
@@ -157,11 +158,30 @@ build_sanitized() {
   note "building $name${kind:+, $kind}" $?
 }
 
+# Softmax and normalisation over rows of 65,536.
+write_long_rows() {
+  python3 - "$1" << 'END'
+import sys
+from onnx import TensorProto, helper
+
+x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 65536]) for n in "xy")
+scale = helper.make_tensor("scale", TensorProto.FLOAT, [65536], [1.5] * 65536)
+nodes = [helper.make_node("Softmax", ["x"], ["shares"], "softmax", axis=-1),
+         helper.make_node("Add", ["x", "shares"], ["moved"], "add"),
+         helper.make_node("LayerNormalization", ["moved", "scale"], ["y"], "norm", axis=-1)]
+graph = helper.make_graph(nodes, "rows", [x], [y], [scale])
+opset = [helper.make_opsetid("", 17)]
+with open(sys.argv[1], "wb") as file:
+    file.write(helper.make_model(graph, opset_imports=opset, ir_version=8).SerializeToString())
+END
+}
+
 check_sanitizers() {
   local name
+  write_long_rows "$work/rows.onnx"
   cp "$here/models/tiny/bert_torchscript.onnx" "$work/bert.onnx"
   cp "$here/../apps/demo/digits.onnx" "$work/digits.onnx"
-  for name in digits bert; do
+  for name in digits bert rows; do
     build_sanitized $name ""
     sanitize $name &
   done

@@ -31,6 +31,15 @@ TEST_F(Runtime, OverlappingKernelsGiveTheSameBits) {
   }
 }
 
+// A graph's launch takes a few microseconds of the host's time; most of the rest is ours.
+TEST_F(Runtime, EnqueueReturnsSoon) {
+  for (const EngineRecipe& recipe : small_engines()) {
+    const double us = measure_enqueue(subject_of(recipe));
+    std::printf("enqueue, %-20s %.2f us\n", recipe.name.c_str(), us);
+    EXPECT_LT(us, 50) << recipe.name;
+  }
+}
+
 TEST_F(Runtime, SurvivesTheFailureOfEveryCall) {
   const auto begin = std::chrono::steady_clock::now();
   const int calls = check_failures(subject_of(small_engine("digits-fp16")),

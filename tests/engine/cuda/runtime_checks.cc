@@ -1,6 +1,8 @@
 #include "tests/engine/cuda/runtime_checks.h"
 
+#include <algorithm>
 #include <barrier>
+#include <chrono>
 #include <thread>
 
 #include "tests/engine/cuda/device_caller.h"
@@ -129,6 +131,29 @@ void check_programmatic_launch(const Subject& subject) {
       EXPECT_TRUE(answer->outputs == asked.outputs) << asked.request.rows << " rows differ";
     }
   }
+}
+
+double measure_enqueue(const Subject& subject) {
+  using Clock = std::chrono::steady_clock;
+  const auto engine = load(subject, 1);
+  EXPECT_TRUE(engine.ok()) << engine.error().message;
+  const auto device = open_device(subject);
+  auto caller = DeviceCaller::make(*device, subject.caller_bytes);
+  auto context = engine->create_context();
+  EXPECT_TRUE(caller.ok() && context.ok());
+  EXPECT_TRUE(caller->upload(*engine, make_up_request(*engine, 1, 0), 0).ok());
+  std::vector<double> times;
+  for (int i = 0; i < 1000; ++i) {
+    const Clock::time_point begin = Clock::now();
+    const auto ran = context->enqueue(caller->inputs(), caller->outputs(), caller->stream());
+    times.push_back(std::chrono::duration<double, std::micro>(Clock::now() - begin).count());
+    EXPECT_TRUE(ran.ok()) << ran.error().message;
+    if (i % 20 != 0) continue;
+    EXPECT_TRUE(caller->finish().ok());  // a full queue would make it wait
+  }
+  EXPECT_TRUE(caller->finish().ok());
+  std::nth_element(times.begin(), times.begin() + 500, times.end());
+  return times[500];
 }
 
 void check_threads(const Subject& subject, int threads, int calls) {
