@@ -141,7 +141,8 @@ double measure_enqueue(const Subject& subject) {
   auto caller = DeviceCaller::make(*device, subject.caller_bytes);
   auto context = engine->create_context();
   EXPECT_TRUE(caller.ok() && context.ok());
-  EXPECT_TRUE(caller->upload(*engine, make_up_request(*engine, 1, 0), 0).ok());
+  const int64_t rows = engine->info().points.front().batch;
+  EXPECT_TRUE(caller->upload(*engine, make_up_request(*engine, rows, 0), 0).ok());
   std::vector<double> times;
   for (int i = 0; i < 1000; ++i) {
     const Clock::time_point begin = Clock::now();

@@ -59,6 +59,16 @@ constexpr bool kIsBooked =
              &CublasLtApi::create, &CublasLtApi::algo_check, &CudnnApi::create,
              &CudnnApi::get_attribute>;
 
+// Whether a failure of this call costs time alone.
+template <auto Member, class... Arguments>
+bool is_preference(Arguments... arguments) {
+  if constexpr (kIsOneOf<Member, &DriverApi::func_set_attribute>) {
+    return std::get<1>(std::tuple(arguments...)) ==
+           CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
+  }
+  return false;
+}
+
 template <class Status>
 constexpr bool kIsStatus = false;
 template <>
@@ -115,7 +125,9 @@ struct WrappedCall<Member> {
       return (real.*Member)(arguments...);
     } else {
       if constexpr (!kGivesBack<Member> && !kMustWork<Member>) {
-        if (libraries.fails(name)) return fail(libraries, real, arguments...);
+        if (!is_preference<Member>(arguments...) && libraries.fails(name)) {
+          return fail(libraries, real, arguments...);
+        }
       }
       const Return status = (real.*Member)(arguments...);
       if constexpr (kMakes<Member>) libraries.live_ += status == Return{} ? 1 : 0;
