@@ -1,7 +1,6 @@
 #include "builder/tactics/trial_tensors.h"
 
 #include <algorithm>
-#include <cstring>
 
 namespace kiln {
 namespace {
@@ -37,7 +36,7 @@ Result<> TrialTensors::place(const Engine& engine) {
     block_bytes_ = bytes_;
   }
   for (size_t i = 0; i < inputs_.size(); ++i) {
-    std::memcpy(input(i), given_[i].bytes.data(), inputs_[i].bytes);
+    std::copy_n(given_[i].bytes.data(), inputs_[i].bytes, input(i));
   }
   filled_ = true;
   return Ok();

@@ -217,7 +217,7 @@ Comparison compare(const TensorType& type, const std::byte* got, const std::byte
         compare_rows(a, b, rows * i / pieces, rows * (i + 1) / pieces, length, policy);
   });
   Findings findings = std::move(parts.front());
-  for (size_t i = 1; i < parts.size(); ++i) findings.add(std::move(parts[i]));
+  for (size_t i = 1; i < parts.size(); ++i) findings.add(parts[i]);
   Comparison result = std::move(findings.result);
   result.rows = rows;
   if (findings.over > 0) {

@@ -221,7 +221,8 @@ class Chooser {
     const uint32_t vector = vectors(facts_.reduced).narrow;
     const int64_t row = facts_.extent(facts_.reduced);
     if (row < 1024 * int64_t{vector}) return;
-    std::vector<std::pair<double, CudaSchedule>> clusters;
+    std::vector<CudaSchedule> clusters;
+    std::vector<std::pair<double, size_t>> order;
     for (uint32_t blocks = 2; blocks <= kMaxCluster; blocks *= 2) {
       for (const uint32_t threads : {128u, 256u, 512u}) {
         const CudaSchedule s{.family = Family::kRows,
@@ -229,12 +230,14 @@ class Chooser {
                              .vector = vector,
                              .group = threads * blocks,
                              .keep = true};
-        if (emit_cuda(facts_.kernel, s).ok()) clusters.emplace_back(row_time(s), s);
+        if (!emit_cuda(facts_.kernel, s).ok()) continue;
+        order.emplace_back(row_time(s), order.size());
+        clusters.push_back(s);
       }
     }
-    std::ranges::stable_sort(clusters, {}, [](const auto& entry) { return entry.first; });
-    if (clusters.size() > 4) clusters.resize(4);
-    for (const auto& [time, schedule] : clusters) offer(schedule);
+    std::ranges::sort(order);
+    if (order.size() > 4) order.resize(4);
+    for (const auto& [time, at] : order) offer(clusters[at]);
   }
 
   void offer_columns() {

@@ -99,7 +99,7 @@ class SpreadWriter {
     std::string thread =
         block ? "(int)threadIdx.x" : "(int)(threadIdx.x % " + number(s_.group) + ")";
     if (cluster > 1) {
-      head_.push_back("arrive_at_cluster();");
+      head_.emplace_back("arrive_at_cluster();");
       thread =
           "(int)(blockIdx.x % " + number(cluster) + " * " + number(s_.threads) + " + threadIdx.x)";
     }

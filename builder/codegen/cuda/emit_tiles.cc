@@ -256,8 +256,8 @@ class TileWriter {
         out_.add("#pragma unroll");
         out_.add("for (int w = 0; w < " + number(s_.vector / 2) + "; ++w) " + pack +
                  ".words[w] = " + word(id, "outer", "inner / 2 + w") + ";");
-        for_lanes(name + (code.motion(id) == Motion::kScattered ? "[l]" : "") + " = get(" + pack +
-                  ", l);");
+        std::string lane = name + (code.motion(id) == Motion::kScattered ? "[l]" : "");
+        for_lanes(lane.append(" = get(").append(pack).append(", l);"));
         code.place(id, name);
         continue;
       }

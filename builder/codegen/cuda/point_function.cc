@@ -72,11 +72,12 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
   for (uint32_t b = 0; b < kernel.buffers.size(); ++b) {
     if (b == input) continue;
     const std::string name = "b" + std::to_string(b);
-    const std::string type = kernel.buffers[b].output ? "void* " : "const void* ";
-    made.parameters += (made.parameters.empty() ? "" : ", ") + type + name;
-    made.arguments += (made.arguments.empty() ? "" : ", ") + name;
-    fields += "  " + type + name + ";\n";
-    names += "  " + type + name + " = operands." + name + ";\n";
+    std::string declared = kernel.buffers[b].output ? "void* " : "const void* ";
+    declared += name;
+    made.parameters.append(made.parameters.empty() ? "" : ", ").append(declared);
+    made.arguments.append(made.arguments.empty() ? "" : ", ").append(name);
+    fields.append("  ").append(declared).append(";\n");
+    names.append("  ").append(declared).append(" = operands.").append(name).append(";\n");
   }
   Lines body(1);
   for (const std::string& line : dims_of_flat(facts, *dims, "at")) body.add(line);

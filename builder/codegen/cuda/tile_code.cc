@@ -73,7 +73,7 @@ std::string TileCode::load_text(ExprId id, bool in_lane) const {
   const bool packed = !in_lane && motions_[id] == Motion::kPacked;
   const std::string types = type + (packed ? ", " + number(lanes_.count) : "");
   const std::string load = lanes_.stream && facts_.touches_once[id] ? "load_once<" : "load<";
-  const std::string read = (packed ? load : "read<") + types + ">(" + address(e, in_lane) + ")";
+  std::string read = (packed ? load : "read<") + types + ">(" + address(e, in_lane) + ")";
   const bool never = std::ranges::any_of(e.map.gathers, [](auto& g) { return g.extent == 0; });
   const std::string inside = never ? "false" : index(in_lane).bounds(e.bounds);
   if (inside.empty()) return read;
@@ -201,8 +201,8 @@ void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
     const auto local = local_.find(id);
     const std::string pack = local != local_.end() ? local->second : places_.at(id);
     const std::string name = "x" + number(id);
-    out_.add("const " + std::string(register_type(facts_.expr(id).dtype)) + " " + name + " = get(" +
-             pack + ", l);");
+    std::string lane = "const " + std::string(register_type(facts_.expr(id).dtype)) + " ";
+    out_.add(lane.append(name).append(" = get(").append(pack).append(", l);"));
     local_[id] = name;
   }
 }
