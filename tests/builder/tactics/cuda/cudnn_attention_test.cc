@@ -20,18 +20,8 @@ namespace {
 
 using ir::Graph;
 using ir::ValueId;
-
-ValueId emit(Graph& graph, ir::Op op, std::vector<ValueId> inputs) {
-  const auto node = graph.add_node("node", {}, std::move(op), std::move(inputs));
-  EXPECT_TRUE(node.ok()) << node.error().message;
-  return graph.result(*node);
-}
-
-size_t input_number(const Graph& body, ValueId value) {
-  size_t number = 0;
-  while (body.inputs()[number] != value) ++number;
-  return number;
-}
+using test::emit;
+using test::input_number;
 
 // q, k and v in one tensor of tokens, or as they are; heads joined again behind it.
 Graph attention_body(bool packed, bool causal, int64_t groups, const Shape& mask,

@@ -11,18 +11,8 @@ namespace {
 
 using ir::Graph;
 using ir::ValueId;
-
-ValueId emit(Graph& graph, ir::Op op, std::vector<ValueId> inputs) {
-  const auto node = graph.add_node("node", {}, std::move(op), std::move(inputs));
-  EXPECT_TRUE(node.ok()) << node.error().message;
-  return graph.result(*node);
-}
-
-size_t input_number(const Graph& body, ValueId value) {
-  size_t number = 0;
-  while (body.inputs()[number] != value) ++number;
-  return number;
-}
+using test::emit;
+using test::input_number;
 
 // Inputs of f16 hold values of f16 in both, and sums are f32 or wider in both.
 void expect_meaning(const Graph& body, const ConvProblem& made, double tolerance) {

@@ -1,14 +1,30 @@
 // What a CudnnProblem means, by plain loops in f64: the oracle of the problems that the builder
 // makes. Written from cuDNN's documentation of its operations.
 #pragma once
+#include <gtest/gtest.h>
+
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <vector>
 
+#include "builder/ir/graph.h"
 #include "builder/tactics/cuda/cudnn_problem.h"
 
 namespace kiln::test {
+
+// The result of a new node.
+inline ir::ValueId emit(ir::Graph& graph, ir::Op op, std::vector<ir::ValueId> inputs) {
+  const auto node = graph.add_node("node", {}, std::move(op), std::move(inputs));
+  EXPECT_TRUE(node.ok()) << node.error().message;
+  return graph.result(*node);
+}
+
+inline size_t input_number(const ir::Graph& body, ir::ValueId value) {
+  size_t number = 0;
+  while (body.inputs()[number] != value) ++number;
+  return number;
+}
 
 class ProblemRun {
  public:
