@@ -5,6 +5,7 @@
 #include "builder/clean/fold_channel_affine.h"
 #include "builder/clean/fold_constants.h"
 #include "builder/clean/merge_equal_nodes.h"
+#include "builder/clean/patch_convolutions.h"
 #include "builder/clean/remove_dead_code.h"
 #include "builder/clean/simplify_algebra.h"
 #include "builder/clean/simplify_casts.h"
@@ -41,6 +42,8 @@ constexpr Pass kPipeline[] = {
     {.name = "sink-transposes", .stage = kClean, .run = clean::sink_transposes},
     // After the constants of a normalisation are folded, so that each is one number a channel.
     {.name = "fold-channel-affine", .stage = kClean, .run = clean::fold_channel_affine},
+    // After what scales and shifts channels is folded: a MatMul lies behind another layout.
+    {.name = "patch-convolutions", .stage = kClean, .run = clean::patch_convolutions},
     // Last, so that it sees the nodes that the other rules made equal.
     {.name = "merge-equal-nodes", .stage = kClean, .run = clean::merge_equal_nodes},
 

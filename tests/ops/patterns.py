@@ -136,6 +136,28 @@ def convolutions():
         yield model(f"pattern_{name}", inputs, out, statements(body))
 
 
+def patches():
+    """Stems of vision transformers, and images that are no multiple of the patch."""
+    x = values("patch_x", (2, 3, 13, 9))
+    inputs = {"x": x, "w": values("patch_w", (8, 3, 4, 4)), "b": values("patch_b", (8,))}
+    for name, (tail, out) in {
+        "tokens": ("f = Reshape(c, s) y = Transpose<perm = [0, 2, 1]>(f)", "2, 6, 8"),
+        "channels_last": ("y = Transpose<perm = [0, 2, 3, 1]>(c)", "2, 3, 2, 8"),
+        "activation": (
+            "f = Reshape(c, s) t = Transpose<perm = [0, 2, 1]>(f) y = Relu(t)",
+            "2, 6, 8",
+        ),
+        "activation_before": ("r = Relu(c) y = Transpose<perm = [0, 2, 3, 1]>(r)", "2, 3, 2, 8"),
+        "read_twice": (
+            "t = Transpose<perm = [0, 2, 3, 1]>(c) n = Neg(c) "
+            "u = Transpose<perm = [0, 2, 3, 1]>(n) y = Add(t, u)",
+            "2, 3, 2, 8",
+        ),
+    }.items():
+        body = f"s = {vector(0, 8, -1)} c = Conv<strides = [4, 4]>(x, w, b) " + tail
+        yield model(f"pattern_patches_{name}", inputs, f"float[{out}] y", statements(body))
+
+
 def projections():
     inputs = {"x": values("p_x", (2, 5, 16))}
     for i, width in enumerate((24, 24, 8)):
@@ -187,5 +209,6 @@ def guarded_attention():
 
 
 def cases():
-    for family in (attention, guarded_attention, activations, norms, convolutions, projections):
+    contractions = (convolutions, patches, projections)
+    for family in (attention, guarded_attention, activations, norms, *contractions):
         yield from family()
