@@ -5,7 +5,7 @@
 #include "builder/tactics/cuda/cudnn_attention.h"
 #include "builder/tactics/cuda/cudnn_call.h"
 #include "builder/tactics/cuda/cudnn_conv.h"
-#include "builder/tactics/cuda/pad_channels.h"
+#include "builder/tactics/cuda/widen_channels.h"
 
 namespace kiln {
 namespace {
@@ -16,6 +16,7 @@ constexpr const char* kFused = "fused";
 constexpr const char* kResidualFirst = "residual-first";
 constexpr const char* kSplit = "split";
 constexpr const char* kPadded = "padded";
+constexpr const char* kFolded = "folded";
 constexpr const char* kAttention = "attention";
 
 // Engines tried for each form; few of the order as written where fast engines take the residual
@@ -35,6 +36,13 @@ Result<EpilogueChain> split_chain(const ir::Graph& body) {
   return chain;
 }
 
+bool is_wide(const std::string& form) { return form == kPadded || form == kFolded; }
+
+Result<WideConv> wide_conv(const ir::Graph& body, const std::string& form) {
+  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
+  return form == kPadded ? pad_channels(body, chain) : fold_strides(body, chain);
+}
+
 // The problem of a form; its operands are inputs or constants of the body.
 Result<ConvProblem> problem_of(const ir::Graph& body, const std::string& form) {
   if (form == kSplit) {
@@ -45,11 +53,11 @@ Result<ConvProblem> problem_of(const ir::Graph& body, const std::string& form) {
     }());
     return anchor_problem(body, chain);
   }
-  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
-  if (form == kPadded) {
-    KILN_ASSIGN_OR_RETURN(PaddedConv padded, pad_channels(body, chain));
-    return std::move(padded.conv);
+  if (is_wide(form)) {
+    KILN_ASSIGN_OR_RETURN(WideConv wide, wide_conv(body, form));
+    return std::move(wide.conv);
   }
+  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
   return fused_problem(
       body, chain,
       form == kResidualFirst ? EpilogueOrder::kResidualFirst : EpilogueOrder::kAsWritten);
@@ -114,31 +122,29 @@ Result<HostTensor> known(const TacticQuery& query, ir::ValueId value) {
   return refuse("its weights are computed");
 }
 
-Result<Lowered> lower_padded(const TacticQuery& query, const std::string& engine) {
+// A loop in front of the call makes its input; its weights are made here.
+Result<Lowered> lower_wide(const TacticQuery& query, const std::string& form,
+                           const std::string& engine) {
   const ir::Graph& body = *query.region.body;
-  KILN_ASSIGN_OR_RETURN(const EpilogueChain chain, match_epilogue_chain(body));
-  KILN_ASSIGN_OR_RETURN(const PaddedConv padded, pad_channels(body, chain));
-  KILN_ASSIGN_OR_RETURN(HostTensor weights, known(query, chain.operands[1].value));
-  Lowered lowered;
-  KILN_ASSIGN_OR_RETURN(LibraryCall call,
-                        make_call(*query.cuda, body, padded.conv, engine, lowered));
-  const auto operand = [&](int64_t number) -> LocalBuffer& {
+  KILN_ASSIGN_OR_RETURN(const WideConv made, wide_conv(body, form));
+  const auto place_of = [&](int64_t number) {
     size_t i = 0;
-    while (padded.conv.inputs[i].first != number) ++i;
-    return call.inputs[i];
+    while (made.conv.inputs[i].first != number) ++i;
+    return i;
   };
-  const auto wide_row = static_cast<size_t>(padded.wide.shape.back() * 2);
-  const auto row = static_cast<size_t>(weights.type.shape.back() * 2);
-  weights.bytes = widen_rows(weights.bytes, row, wide_row);
-  weights.type.shape.back() = padded.wide.shape.back();
-  lowered.constants.push_back(std::move(weights));
-  operand(padded.w) = {LocalBuffer::Kind::kConstant,
-                       static_cast<uint32_t>(lowered.constants.size() - 1)};
+  const size_t x = place_of(made.x), w = place_of(made.w);
+  KILN_ASSIGN_OR_RETURN(const HostTensor weights, known(query, made.conv.inputs[w].second));
+  KILN_ASSIGN_OR_RETURN(auto widened, run_reference(made.widen_weights, {&weights, 1}));
+  Lowered lowered;
+  KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(*query.cuda, body, made.conv, engine, lowered));
+  lowered.constants.push_back(std::move(widened[0]));
+  call.inputs[w] = {LocalBuffer::Kind::kConstant,
+                    static_cast<uint32_t>(lowered.constants.size() - 1)};
   const LocalBuffer wide{LocalBuffer::Kind::kTemporary, 0};
-  lowered.temporaries.push_back(padded.wide);
+  lowered.temporaries.push_back(made.wide);
   lowered.steps.emplace_back(HostCall{
-      Operation{"loop", {}}.set("kernel", loop::encode(padded.pad)), {operand(padded.x)}, {wide}});
-  operand(padded.x) = wide;
+      Operation{"loop", {}}.set("kernel", loop::encode(made.widen)), {call.inputs[x]}, {wide}});
+  call.inputs[x] = wide;
   add_call(std::move(call), lowered);
   return lowered;
 }
@@ -192,6 +198,7 @@ std::vector<Tactic> convolution_candidates(const CudaTools& tools, const ir::Gra
   const std::string why = propose(tools, body, kFused, {most, tf32}, tactics);
   const std::string why_split = propose(tools, body, kSplit, {kEngines, tf32}, tactics);
   propose(tools, body, kPadded, {kEngines, tf32}, tactics);
+  propose(tools, body, kFolded, {kEngines, tf32}, tactics);
   if (tactics.empty()) refusal = "fused: " + why + "; split: " + why_split;
   return tactics;
 }
@@ -222,7 +229,7 @@ Result<Lowered> cudnn_lower(const TacticQuery& query, const Tactic& tactic) {
   const ir::Graph& body = *query.region.body;
   if (form == kAttention) return lower_attention(*query.cuda, body, engine);
   if (form == kSplit) return lower_split(*query.cuda, body, engine);
-  if (form == kPadded) return lower_padded(query, engine);
+  if (is_wide(form)) return lower_wide(query, form, engine);
   return lower_fused(*query.cuda, body, form, engine);
 }
 
