@@ -1,88 +1,127 @@
 #include "builder/tactics/strided_view.h"
 
 #include <algorithm>
+#include <optional>
+#include <span>
 
 namespace kiln {
 namespace {
 
 Error refuse(const char* why) { return {ErrorCode::kUnsupported, why}; }
 
-StridedView whole(const ir::Graph& body, ir::ValueId value) {
-  const Shape& shape = body.type(value).shape;
-  return {value, shape, row_major_strides(shape), 0};
+struct Part {
+  int64_t extent = 1, stride = 1;  // in elements
+};
+
+// An axis is one part or, where a reshape joined axes that do not follow one another in memory,
+// several, the outermost first. A later reshape may split it again: batch and heads that are one
+// axis while tokens pass them are two parts on the way, and single strides in the end.
+using Axis = std::vector<Part>;
+
+struct NestedView {
+  std::vector<Axis> axes;
+  int64_t offset = 0;
+};
+
+NestedView whole(const Shape& shape) {
+  const Shape strides = row_major_strides(shape);
+  NestedView view;
+  for (size_t i = 0; i < shape.size(); ++i) view.axes.push_back({{shape[i], strides[i]}});
+  return view;
+}
+
+// Puts `part` inside the others of the axis, as one with the last where they are dense.
+void append(Axis& axis, Part part) {
+  if (axis.size() == 1 && axis[0].extent == 1) axis.clear();
+  if (part.extent == 1 && !axis.empty()) return;
+  if (!axis.empty() && axis.back().stride == part.stride * part.extent) {
+    part.extent *= axis.back().extent;
+    axis.pop_back();
+  }
+  axis.push_back(part);
+}
+
+// Takes an axis of `extent` off the front of `rest`, a part of which may be split for it.
+std::optional<Axis> split_off(std::span<Part>& rest, int64_t extent) {
+  Axis axis;
+  while (extent > 1) {
+    if (rest.empty()) return std::nullopt;
+    Part& outer = rest.front();
+    if (extent % outer.extent == 0) {
+      axis.push_back(outer);
+      extent /= outer.extent;
+      rest = rest.subspan(1);
+      continue;
+    }
+    if (outer.extent % extent != 0) return std::nullopt;
+    outer.extent /= extent;
+    axis.push_back({extent, outer.stride * outer.extent});
+    extent = 1;
+  }
+  if (axis.empty()) axis.push_back({});
+  return axis;
+}
+
+Result<> reshape(const Shape& to, NestedView& view) {
+  if (std::find(to.begin(), to.end(), 0) != to.end()) return refuse("an operand is empty");
+  Axis line;  // all axes as one
+  for (const Axis& axis : view.axes) {
+    for (const Part& part : axis) append(line, part);
+  }
+  std::span<Part> rest = line;
+  view.axes.clear();
+  for (int64_t extent : to) {
+    auto axis = split_off(rest, extent);
+    if (!axis) return refuse("a reshape of an operand needs a copy");
+    view.axes.push_back(*std::move(axis));
+  }
+  return Ok();
+}
+
+Result<> slice(const ir::Slice& slice, NestedView& view) {
+  for (size_t i = 0; i < slice.starts.size(); ++i) {
+    Axis& axis = view.axes[i];
+    if (axis.size() > 1) {
+      int64_t extent = 1;
+      for (const Part& part : axis) extent *= part.extent;
+      if (slice.sizes[i] != extent || slice.steps[i] != 1) {
+        return refuse("a slice of an operand needs a copy");
+      }
+      continue;
+    }
+    view.offset += slice.starts[i] * axis[0].stride;
+    axis[0] = {slice.sizes[i], axis[0].stride * slice.steps[i]};
+  }
+  return Ok();
 }
 
 // The view behind a node, from the view in front of it.
-Result<> apply(const ir::Op& op, const Shape& result, StridedView& view) {
+Result<> apply(const ir::Op& op, const Shape& result, NestedView& view) {
   if (const auto* transpose = std::get_if<ir::Transpose>(&op)) {
-    const StridedView before = view;
+    const std::vector<Axis> before = view.axes;
     for (size_t i = 0; i < transpose->perm.size(); ++i) {
-      const auto from = static_cast<size_t>(transpose->perm[i]);
-      view.dims[i] = before.dims[from];
-      view.strides[i] = before.strides[from];
+      view.axes[i] = before[static_cast<size_t>(transpose->perm[i])];
     }
     return Ok();
   }
-  if (const auto* slice = std::get_if<ir::Slice>(&op)) {
-    for (size_t i = 0; i < slice->starts.size(); ++i) {
-      view.offset += slice->starts[i] * view.strides[i];
-      view.strides[i] *= slice->steps[i];
-    }
-    view.dims = slice->sizes;
-    return Ok();
-  }
-  if (std::holds_alternative<ir::Reshape>(op)) {
-    auto strides = reshaped_strides(view.dims, view.strides, result);
-    if (!strides) return refuse("a reshape of an operand needs a copy");
-    view.dims = result;
-    view.strides = std::move(*strides);
-    return Ok();
-  }
+  if (const auto* sliced = std::get_if<ir::Slice>(&op)) return slice(*sliced, view);
+  if (std::holds_alternative<ir::Reshape>(op)) return reshape(result, view);
   return refuse("an operand is computed in the region");
 }
 
-}  // namespace
-
-std::optional<Shape> reshaped_strides(const Shape& dims, const Shape& strides, const Shape& to) {
-  Shape result(to.size(), 1);
-  size_t i = 0, j = 0;
-  // Runs of old and new axes with the same number of elements; a run of old ones must be dense.
-  while (i < dims.size() || j < to.size()) {
-    if (i < dims.size() && dims[i] == 1) {
-      ++i;
-      continue;
-    }
-    if (j < to.size() && to[j] == 1) {
-      ++j;
-      continue;
-    }
-    if (i == dims.size() || j == to.size()) return std::nullopt;
-    const size_t first = j;
-    int64_t from = dims[i], into = to[j];
-    int64_t innermost = strides[i];
-    while (from != into) {
-      if (into < from) {
-        if (++j == to.size()) return std::nullopt;
-        into *= to[j];
-        continue;
-      }
-      do {
-        if (++i == dims.size()) return std::nullopt;
-      } while (dims[i] == 1);
-      if (innermost != strides[i] * dims[i]) return std::nullopt;
-      innermost = strides[i];
-      from *= dims[i];
-    }
-    int64_t stride = innermost;
-    for (size_t axis = j + 1; axis-- > first;) {
-      result[axis] = stride;
-      stride *= to[axis];
-    }
-    ++i;
-    ++j;
+// An axis that still has several parts, as batch and heads joined in one while tokens lie between
+// them in memory, is no stride.
+Result<StridedView> flat(ir::ValueId source, const NestedView& view) {
+  StridedView made{source, {}, {}, view.offset};
+  for (const Axis& axis : view.axes) {
+    if (axis.size() > 1) return refuse("an axis of an operand is no single stride");
+    made.dims.push_back(axis[0].extent);
+    made.strides.push_back(axis[0].stride);
   }
-  return result;
+  return made;
 }
+
+}  // namespace
 
 Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
                                   std::vector<ir::NodeId>& passed) {
@@ -94,19 +133,19 @@ Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
       return refuse("an operand is computed in the region");
     source = body.node(path.back()).inputs[0];
   }
-  StridedView view = whole(body, source);
+  NestedView view = whole(body.type(source).shape);
   for (auto id = path.rbegin(); id != path.rend(); ++id) {
     const ir::Node& node = body.node(*id);
     KILN_RETURN_IF_ERROR(apply(node.op, body.type(node.outputs[0]).shape, view));
   }
   passed.insert(passed.end(), path.begin(), path.end());
-  return view;
+  return flat(source, view);
 }
 
 Result<StridedView> view_in_output(const ir::Graph& body, ir::ValueId value,
                                    std::vector<ir::NodeId>& passed) {
   const ir::ValueId output = body.outputs()[0];
-  StridedView view = whole(body, output);
+  NestedView view = whole(body.type(output).shape);
   ir::ValueId at = output;
   while (at != value) {
     const ir::NodeId producer = body.value(at).producer;
@@ -128,7 +167,7 @@ Result<StridedView> view_in_output(const ir::Graph& body, ir::ValueId value,
     passed.push_back(producer);
     at = node.inputs[0];
   }
-  return view;
+  return flat(output, view);
 }
 
 }  // namespace kiln

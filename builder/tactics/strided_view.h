@@ -1,9 +1,6 @@
 // StridedView: a value of a body as a library can read it in place, when nothing but reshapes,
 // transposes and slices lie between it and an input.
 #pragma once
-#include <optional>
-#include <span>
-
 #include "builder/ir/graph.h"
 
 namespace kiln {
@@ -14,11 +11,9 @@ struct StridedView {
   int64_t offset = 0;   // of element 0, in elements
 };
 
-// What strides a view takes when it is reshaped without a copy; nullopt if it cannot be.
-std::optional<Shape> reshaped_strides(const Shape& dims, const Shape& strides, const Shape& to);
-
 // How `value` lies in the input that it is a view of. The error is the one-line reason why it lies
-// in none. `passed` collects the nodes in between.
+// in none: an axis of it that joins two of the input's with others between them, as batch and heads
+// of [batch, tokens, heads, depth], has no single stride. `passed` collects the nodes in between.
 Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
                                   std::vector<ir::NodeId>& passed);
 // How `value` lies in the body's only output, when all that follows it is reshapes and transposes.
