@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "engine/cuda/addresses.h"
+#include "engine/cuda/capture_graph.h"
 #include "engine/cuda/host_step.h"
 #include "engine/load/loaded_engine.h"
 
@@ -112,16 +113,16 @@ RowCopy row_copy(const Device& device, CUstream stream, const Choice& choice, in
 }  // namespace
 
 Result<std::unique_ptr<Context>> CudaContext::create(const SharedState& shared,
-                                                     const std::byte* host_weights) {
+                                                     const LoadedEngine& engine) {
   const CurrentDevice current(*shared.device);
   auto context = std::unique_ptr<CudaContext>(new CudaContext(shared));
-  context->host_weights_ = host_weights;
+  context->host_weights_ = engine.plan.weights.data();
   KILN_ASSIGN_OR_RETURN(context->memory_,
                         allocate(shared.device, shared.context_bytes, "a context"));
   KILN_ASSIGN_OR_RETURN(context->stream_, create_stream(shared.device));
   KILN_ASSIGN_OR_RETURN(context->done_, create_event(shared.device, false));
   KILN_ASSIGN_OR_RETURN(context->scratch_, Memory::allocate(shared.scratch_bytes));
-  KILN_RETURN_IF_ERROR(context->make_graphs());
+  KILN_RETURN_IF_ERROR(context->make_graphs(engine));
   return std::unique_ptr<Context>(std::move(context));
 }
 
@@ -175,7 +176,7 @@ IoAddresses CudaContext::place(const LoadedEngine& engine, const Request& reques
   return io;
 }
 
-Result<> CudaContext::make_graphs() {
+Result<> CudaContext::make_graphs(const LoadedEngine& engine) {
   const Device& device = *shared_.device;
   for (size_t point = 0; point < shared_.programs.size(); ++point) {
     std::vector<SegmentGraph> graphs;
@@ -184,7 +185,12 @@ Result<> CudaContext::make_graphs() {
       KILN_ASSIGN_OR_RETURN(SegmentGraph graph, capture(point, segment, std::span(&weights, 1)));
       graphs.push_back(std::move(graph));
     }
-    graphs_.emplace_back(shared_.programs[point], std::move(graphs), own_tensors(point));
+    const IoAddresses own = own_tensors(point);
+    graphs_.emplace_back(shared_.programs[point], std::move(graphs), own);
+    KILN_ASSIGN_OR_RETURN(PaddingGraphs padding,
+                          PaddingGraphs::create(shared_.device, engine.plan.points[point],
+                                                engine.staging[point], own, stream_.get()));
+    padding_.push_back(std::move(padding));
   }
   return device.check(device.driver().stream_synchronize(stream_.get()),
                       "waiting for the graphs' upload");
@@ -192,33 +198,20 @@ Result<> CudaContext::make_graphs() {
 
 Result<SegmentGraph> CudaContext::capture(size_t point, const Segment& segment,
                                           std::span<const CUdeviceptr> weights) {
-  const Device& device = *shared_.device;
-  const DriverApi& driver = device.driver();
-  const std::string of = " of '" + shared_.programs[point].point->name + "'";
+  const CudaProgram& program = shared_.programs[point];
   const IoAddresses io = own_tensors(point);
-  const auto lock = device.lock_capture();
-  const CUstream stream = device.capture_stream();
-  // Relaxed: the libraries load code when a kernel is first launched, which other modes forbid.
-  KILN_RETURN_IF_ERROR(
-      device.check(driver.stream_begin_capture(stream, CU_STREAM_CAPTURE_MODE_RELAXED),
-                   "cuStreamBeginCapture" + of));
-  Result<std::vector<IoLaunch>> launches = std::vector<IoLaunch>();
-  for (size_t i = 0; i < weights.size() && launches; ++i) {
-    launches = enqueue_segment(shared_.programs[point], segment, spaces_of(io, weights[i]), stream);
-  }
-  CUgraph captured = nullptr;  // the capture ends in any case: the stream is of no use otherwise
-  auto ended =
-      device.check(driver.stream_end_capture(stream, &captured), "cuStreamEndCapture" + of);
-  SegmentGraph graph{Graph(shared_.device, captured), {}, {}};
-  if (!launches) return std::move(launches).error();
-  if (!ended) return std::move(ended).error();
-  graph.launches = *std::move(launches);
-  CUgraphExec instance = nullptr;
-  KILN_RETURN_IF_ERROR(
-      device.check(driver.graph_instantiate(&instance, captured, 0), "cuGraphInstantiate" + of));
-  graph.exec = GraphExec(shared_.device, instance);
-  KILN_RETURN_IF_ERROR(device.check(driver.graph_upload(instance, stream_.get()), "cuGraphUpload"));
-  return graph;
+  std::vector<IoLaunch> launches;
+  KILN_ASSIGN_OR_RETURN(
+      CapturedGraph graph,
+      capture_graph(shared_.device, " of '" + program.point->name + "'", stream_.get(),
+                    [&](CUstream stream) -> Result<> {
+                      for (CUdeviceptr at : weights) {
+                        KILN_ASSIGN_OR_RETURN(
+                            launches, enqueue_segment(program, segment, spaces_of(io, at), stream));
+                      }
+                      return Ok();
+                    }));
+  return SegmentGraph{std::move(graph.captured), std::move(graph.exec), std::move(launches)};
 }
 
 // After such an error every further call on the device fails: its memory is gone.
@@ -254,17 +247,33 @@ Result<> CudaContext::run_steps(size_t point, const IoAddresses& io, CUstream st
 
 Result<> CudaContext::copy_inputs(const LoadedEngine& engine, const Request& request,
                                   const IoAddresses& io, CUstream stream) {
-  const size_t point = request.choice.point;
-  const plan::ShapePoint& shape = engine.plan.points[point];
-  const StagingLayout& staging = engine.staging[point];
-  for (size_t i = 0; i < request.inputs.size(); ++i) {
-    if (io.inputs[i] == request.inputs[i]) continue;
-    const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
-    KILN_RETURN_IF_ERROR(copy_padded(
-        request.inputs[i], address_of(io.inputs[i]),
-        row_copy(*shared_.device, stream, request.choice, shape.batch, staged, shape.inputs[i])));
+  const Device& device = *shared_.device;
+  const Choice& choice = request.choice;
+  const plan::ShapePoint& point = engine.plan.points[choice.point];
+  const StagingLayout& staging = engine.staging[choice.point];
+  // Calls `copy` with every input that is not where the steps take it.
+  const auto each = [&](const auto& copy) -> Result<> {
+    for (size_t i = 0; i < request.inputs.size(); ++i) {
+      if (io.inputs[i] == request.inputs[i]) continue;
+      const StagedTensor* staged = staging.possible ? &staging.inputs[i] : nullptr;
+      KILN_RETURN_IF_ERROR(
+          copy(request.inputs[i], address_of(io.inputs[i]), is_padded(choice, staged),
+               row_copy(device, stream, choice, point.batch, staged, point.inputs[i])));
+    }
+    return Ok();
+  };
+  if (choice.padded) {
+    KILN_RETURN_IF_ERROR(
+        each([](const void* from, CUdeviceptr to, bool padded, const RowCopy& copy) -> Result<> {
+          return padded ? copy_last_row(from, to, copy) : Ok();
+        }));
+    const CUgraphExec repeat = padding_[choice.point].graph(point.batch - choice.rows);
+    KILN_RETURN_IF_ERROR(
+        device.check(device.driver().graph_launch(repeat, stream), "padding of a request"));
   }
-  return Ok();
+  return each([](const void* from, CUdeviceptr to, bool padded, const RowCopy& copy) {
+    return copy_first_rows(from, to, copy.rows - (padded ? 1 : 0), copy);
+  });
 }
 
 Result<> CudaContext::copy_outputs(const LoadedEngine& engine, const Request& request,

@@ -10,6 +10,7 @@
 #include "engine/cuda/cuda_program.h"
 #include "engine/cuda/io_buffers.h"
 #include "engine/cuda/owned.h"
+#include "engine/cuda/padding_graphs.h"
 #include "engine/cuda/point_graphs.h"
 #include "engine/request/bind_request.h"
 
@@ -29,9 +30,8 @@ struct SharedState {
 class CudaContext : public Context {
  public:
   // Takes the memory, captures and instantiates a graph for every segment of every shape point.
-  // `host_weights` are the weights' bytes on the host, for steps that run there.
   static Result<std::unique_ptr<Context>> create(const SharedState& shared,
-                                                 const std::byte* host_weights);
+                                                 const LoadedEngine& engine);
 
   Result<> run(const LoadedEngine& engine, std::span<const Tensor> inputs,
                std::span<const Tensor> outputs, Stream stream) override;
@@ -47,7 +47,7 @@ class CudaContext : public Context {
   explicit CudaContext(const SharedState& shared) : shared_(shared) {}
   // On the tensors at `io`.
   Result<> run_steps(size_t point, const IoAddresses& io, CUstream stream);
-  Result<> make_graphs();
+  Result<> make_graphs(const LoadedEngine& engine);
   // A graph of the segment's steps, once for each copy of the weights, on the context's tensors.
   Result<SegmentGraph> capture(size_t point, const Segment& segment,
                                std::span<const CUdeviceptr> weights);
@@ -77,12 +77,13 @@ class CudaContext : public Context {
   void note_loss(const Error& error);
 
   const SharedState& shared_;
-  const std::byte* host_weights_ = nullptr;
+  const std::byte* host_weights_ = nullptr;  // for steps that run on the host
   DeviceMemory memory_;
   OwnedStream stream_;
-  Event done_;                       // after the latest request
-  std::vector<PointGraphs> graphs_;  // by point
-  Memory scratch_;                   // of steps that run on the host
+  Event done_;                          // after the latest request
+  std::vector<PointGraphs> graphs_;     // by point
+  std::vector<PaddingGraphs> padding_;  // by point
+  Memory scratch_;                      // of steps that run on the host
   // What the latest call of time_with_cold_weights() made.
   struct Trial {
     size_t point = 0;

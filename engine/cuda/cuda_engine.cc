@@ -56,8 +56,8 @@ class CudaEngine : public TargetEngine {
     return Ok();
   }
 
-  Result<std::unique_ptr<Context>> create_context(const LoadedEngine&) const override {
-    return CudaContext::create(shared_, plan_.weights.data());
+  Result<std::unique_ptr<Context>> create_context(const LoadedEngine& engine) const override {
+    return CudaContext::create(shared_, engine);
   }
   uint64_t context_bytes() const override { return shared_.context_bytes; }
   uint64_t shared_bytes() const override { return plan_.weights.size(); }

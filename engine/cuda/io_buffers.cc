@@ -53,20 +53,34 @@ IoLayout lay_out_io(const plan::ShapePoint& point) {
   return layout;
 }
 
-Result<> copy_padded(const void* from, CUdeviceptr to, const RowCopy& copy) {
-  const uint64_t row = copy.layout.row_bytes, pitch = static_cast<uint64_t>(copy.batch) * row;
-  uint64_t given = static_cast<uint64_t>(copy.rows) * row;
-  KILN_RETURN_IF_ERROR(
-      copy_pieces(address_of(from), to, {copy.layout.blocks, given, given, pitch}, copy));
-  if (row == 0) return Ok();
+Result<> copy_first_rows(const void* from, CUdeviceptr to, int64_t count, const RowCopy& copy) {
+  const uint64_t row = copy.layout.row_bytes;
+  return copy_pieces(
+      address_of(from), to,
+      {copy.layout.blocks, static_cast<uint64_t>(count) * row,
+       static_cast<uint64_t>(copy.rows) * row, static_cast<uint64_t>(copy.batch) * row},
+      copy);
+}
+
+Result<> copy_last_row(const void* from, CUdeviceptr to, const RowCopy& copy) {
+  const uint64_t row = copy.layout.row_bytes;
+  const uint64_t given = static_cast<uint64_t>(copy.rows) * row;
+  const uint64_t pitch = static_cast<uint64_t>(copy.batch) * row;
+  return copy_pieces(address_of(from) + given - row, to + pitch - row,
+                     {copy.layout.blocks, row, given, pitch}, copy);
+}
+
+Result<> repeat_last_row(CUdeviceptr tensor, int64_t times, const RowCopy& copy) {
+  const uint64_t pitch = static_cast<uint64_t>(copy.batch) * copy.layout.row_bytes;
+  const CUdeviceptr end = tensor + pitch;
   // One row becomes two, two become four: few copies for any number of rows.
-  const CUdeviceptr last = to + given - row;
-  for (uint64_t ready = row; given < pitch;) {
-    const uint64_t width = std::min(ready, pitch - given);
-    KILN_RETURN_IF_ERROR(
-        copy_pieces(last, to + given, {copy.layout.blocks, width, pitch, pitch}, copy));
-    given += width;
-    ready += width;
+  for (int64_t done = 1; done < times;) {
+    const int64_t more = std::min(done, times - done);
+    const uint64_t width = static_cast<uint64_t>(more) * copy.layout.row_bytes;
+    const uint64_t ready = static_cast<uint64_t>(done) * copy.layout.row_bytes;
+    KILN_RETURN_IF_ERROR(copy_pieces(end - width, end - ready - width,
+                                     {copy.layout.blocks, width, pitch, pitch}, copy));
+    done += more;
   }
   return Ok();
 }

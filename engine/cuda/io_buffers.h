@@ -21,15 +21,20 @@ struct IoLayout {
 // Behind the arena, on 256 bytes each and at least as far apart. REQUIRES: a checked plan.
 IoLayout lay_out_io(const plan::ShapePoint& point);
 
-// Puts the copy of one input tensor into the stream; where `rows` is less than `batch` the last row
-// is repeated, as on the host. `from` is host or device memory.
+// Copies of one tensor that are put into the stream: the caller's has `rows` rows, the context's
+// `batch`. `from` and `to` of a void* are host or device memory.
 struct RowCopy {
   const Device& device;
   CUstream stream = nullptr;
   int64_t rows = 0, batch = 0;
   RowLayout layout;
 };
-Result<> copy_padded(const void* from, CUdeviceptr to, const RowCopy& copy);
+// The first `count` rows of an input.
+Result<> copy_first_rows(const void* from, CUdeviceptr to, int64_t count, const RowCopy& copy);
+// The last row of an input, to the end of the context's.
+Result<> copy_last_row(const void* from, CUdeviceptr to, const RowCopy& copy);
+// Makes the last `times` rows of the context's tensor the last one. REQUIRES: times <= batch.
+Result<> repeat_last_row(CUdeviceptr tensor, int64_t times, const RowCopy& copy);
 // The first `rows` rows of an output.
 Result<> copy_trimmed(CUdeviceptr from, void* to, const RowCopy& copy);
 

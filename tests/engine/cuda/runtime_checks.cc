@@ -133,7 +133,7 @@ void check_programmatic_launch(const Subject& subject) {
   }
 }
 
-double measure_enqueue(const Subject& subject) {
+double measure_enqueue(const Subject& subject, int64_t rows) {
   using Clock = std::chrono::steady_clock;
   const auto engine = load(subject, 1);
   EXPECT_TRUE(engine.ok()) << engine.error().message;
@@ -141,7 +141,6 @@ double measure_enqueue(const Subject& subject) {
   auto caller = DeviceCaller::make(*device, subject.caller_bytes);
   auto context = engine->create_context();
   EXPECT_TRUE(caller.ok() && context.ok());
-  const int64_t rows = engine->info().points.front().batch;
   EXPECT_TRUE(caller->upload(*engine, make_up_request(*engine, rows, 0), 0).ok());
   std::vector<double> times;
   for (int i = 0; i < 1000; ++i) {

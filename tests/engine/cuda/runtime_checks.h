@@ -35,9 +35,9 @@ void check_addresses(const Subject& subject, int calls);
 // Kernels that begin before what they wait for has ended give the bits that they give without.
 void check_programmatic_launch(const Subject& subject);
 
-// Microseconds from the call of enqueue() to its return, the median of many, with as many rows as
-// the smallest bucket has, tensors in device memory and a stream of the caller.
-double measure_enqueue(const Subject& subject);
+// Microseconds from the call of enqueue() to its return, the median of many, with tensors of `rows`
+// rows in device memory and a stream of the caller.
+double measure_enqueue(const Subject& subject, int64_t rows);
 
 // Every call that can fail does, for every n, while loading and while running: the right error,
 // nothing left behind, and the next try gives the right answer. Returns how many calls there are.
