@@ -12,8 +12,9 @@ using ir::Graph;
 using ir::NodeId;
 using ir::ValueId;
 
-// Results up to this size are folded whatever they are made from.
-constexpr int64_t kSmallBytes = 64 << 10;
+// Results up to this size are folded whatever they are made from: starting a kernel takes as long
+// as reading them.
+constexpr int64_t kSmallBytes = 1 << 20;
 
 bool worth_folding(const Graph& graph, const ir::Node& node) {
   int64_t read = 0, made = 0;
@@ -38,16 +39,18 @@ Result<std::vector<HostTensor>> compute(const Graph& graph, const ir::Node& node
   std::vector<TensorType> types;
   for (ValueId output : node.outputs) types.push_back(graph.type(output));
   if (keeps_bytes(node.op)) return std::vector<HostTensor>{{types[0], inputs[0].bytes}};
+  if (const auto* region = std::get_if<ir::Region>(&node.op)) {
+    return run_reference(*region->body, inputs);
+  }
   return run_reference_op(node.op, inputs, types);
 }
 
-}  // namespace
-
-Result<bool> fold_constants(Graph& graph, PassContext& context) {
+// Folds what `may_fold` and is worth it.
+Result<bool> fold_where(Graph& graph, PassContext& context, bool (*may_fold)(const ir::Op&)) {
   bool changed = false;
   for (NodeId id : graph.topological_order()) {
     const ir::Node& node = graph.node(id);
-    if (!ir::operation_of(node.op) || !worth_folding(graph, node)) continue;
+    if (!may_fold(node.op) || !worth_folding(graph, node)) continue;
     auto results = compute(graph, node);
     if (!results.ok()) {  // the node fails at run time as well, if it is ever reached
       context.notes.push_back("node '" + node.name +
@@ -63,6 +66,23 @@ Result<bool> fold_constants(Graph& graph, PassContext& context) {
     changed = true;
   }
   return changed;
+}
+
+bool is_operation(const ir::Op& op) { return ir::operation_of(op).has_value(); }
+
+bool is_loop_region(const ir::Op& op) {
+  const auto* region = std::get_if<ir::Region>(&op);
+  return region && region->kind == ir::Region::Kind::kLoop;
+}
+
+}  // namespace
+
+Result<bool> fold_constants(Graph& graph, PassContext& context) {
+  return fold_where(graph, context, is_operation);
+}
+
+Result<bool> fold_constant_regions(Graph& graph, PassContext& context) {
+  return fold_where(graph, context, is_loop_region);
 }
 
 }  // namespace kiln::clean

@@ -7,5 +7,7 @@
 namespace kiln::clean {
 
 Result<bool> fold_constants(ir::Graph& graph, PassContext& context);
+// The same for regions of loops: what fusion, precision and layouts have made of constants.
+Result<bool> fold_constant_regions(ir::Graph& graph, PassContext& context);
 
 }  // namespace kiln::clean

@@ -80,6 +80,16 @@ Result<ValueId> channels_second(Site& site, ValueId product, const Shape& counts
   return site.emit(ir::Transpose{perm}, {image});
 }
 
+// The filters as rows, times the rows of `x`, plus the bias.
+Result<ValueId> product_with_filters(Site& site, ValueId rows) {
+  const Shape w = site.graph.type(site.input(1)).shape;
+  KILN_ASSIGN_OR_RETURN(const ValueId filters,
+                        site.emit(ir::Reshape{{w[0], element_count(w) / w[0]}}, {site.input(1)}));
+  KILN_ASSIGN_OR_RETURN(const ValueId product, site.emit(ir::MatMul{false, true}, {rows, filters}));
+  if (site.node().inputs.size() < 3) return product;
+  return site.emit(ir::Pointwise{ScalarFn::kAdd}, {product, site.input(2)});
+}
+
 Result<ValueId> multiply_patches(Site& site) {
   const auto* conv = site.op<ir::Conv>();
   if (!conv) return kNoValue;
@@ -89,20 +99,30 @@ Result<ValueId> multiply_patches(Site& site) {
   const Shape kernel(w.begin() + 2, w.end());
   const Shape counts(site.type().shape.begin() + 2, site.type().shape.end());
   KILN_ASSIGN_OR_RETURN(const ValueId rows, patches(site, counts, kernel));
-  KILN_ASSIGN_OR_RETURN(const ValueId filters,
-                        site.emit(ir::Reshape{{w[0], element_count(w) / w[0]}}, {site.input(1)}));
-  KILN_ASSIGN_OR_RETURN(ValueId product, site.emit(ir::MatMul{false, true}, {rows, filters}));
-  if (site.node().inputs.size() == 3) {
-    KILN_ASSIGN_OR_RETURN(product,
-                          site.emit(ir::Pointwise{ScalarFn::kAdd}, {product, site.input(2)}));
-  }
+  KILN_ASSIGN_OR_RETURN(const ValueId product, product_with_filters(site, rows));
   return channels_second(site, product, counts);
+}
+
+// Images of one cell: channels are all that there is, in either order.
+Result<ValueId> multiply_single_cells(Site& site) {
+  const auto* conv = site.op<ir::Conv>();
+  if (!conv || conv->groups != 1) return kNoValue;
+  const Shape x = site.graph.type(site.input(0)).shape, w = site.graph.type(site.input(1)).shape;
+  const Shape y = site.type().shape;
+  for (const Shape* shape : {&x, &w, &y}) {
+    if (!all_are({shape->begin() + 2, shape->end()}, 1)) return kNoValue;
+  }
+  // What is padded away from the cell's place sees zeros alone.
+  if (!all_are(conv->pads_begin, 0) || element_count(w) == 0) return kNoValue;
+  KILN_ASSIGN_OR_RETURN(const ValueId rows, site.emit(ir::Reshape{{x[0], x[1]}}, {site.input(0)}));
+  KILN_ASSIGN_OR_RETURN(const ValueId product, product_with_filters(site, rows));
+  return site.emit(ir::Reshape{y}, {product});
 }
 
 }  // namespace
 
 Result<bool> patch_convolutions(ir::Graph& graph, PassContext&) {
-  constexpr Rule kRules[] = {multiply_patches};
+  constexpr Rule kRules[] = {multiply_patches, multiply_single_cells};
   return rewrite_nodes(graph, kRules);
 }
 

@@ -5,6 +5,8 @@
 // Libraries are slow at such convolutions because channels are what they load together. Where they
 // are fast the convolution stays: with 8 channels or more, or where the result is read with its
 // channels second, as MatMul does not leave it.
+//
+// So do convolutions of images of one cell, as those of squeeze and excitation.
 #pragma once
 #include "builder/pipeline/pass.h"
 

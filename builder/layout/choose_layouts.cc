@@ -6,6 +6,7 @@
 
 #include "builder/codegen/lower_loop.h"
 #include "builder/fuse/region.h"
+#include "builder/ir/match.h"
 #include "builder/verify/reference.h"
 
 namespace kiln::layout {
@@ -47,6 +48,39 @@ bool keeps_axes(const Graph& body) {
     return std::holds_alternative<ir::Reshape>(op) || std::holds_alternative<ir::Transpose>(op) ||
            std::holds_alternative<ir::Gather>(op);
   });
+}
+
+// Whether the value is made with channels last and then turned, but for casts.
+bool is_turned(const Graph& body, ValueId value) {
+  if (const auto* transpose = ir::producer_as<ir::Transpose>(body, value)) {
+    return transpose->perm == kFromLast;
+  }
+  return ir::producer_as<ir::Cast>(body, value) && is_turned(body, ir::operand(body, value, 0));
+}
+
+// What `value` turns back after a turn; `value` itself if it does not.
+ValueId without_turns(const Graph& body, ValueId value) {
+  const auto* second = ir::producer_as<ir::Transpose>(body, value);
+  if (!second || second->perm != kToLast) return value;
+  const ValueId between = ir::operand(body, value, 0);
+  const auto* first = ir::producer_as<ir::Transpose>(body, between);
+  return first && first->perm == kFromLast ? ir::operand(body, between, 0) : value;
+}
+
+// `value` of a body with channels last: what was turned is not turned back.
+Result<ValueId> with_channels_last(Graph& body, ValueId value) {
+  ir::Op op = ir::Transpose{kToLast};
+  if (is_turned(body, value)) {
+    const ValueId below = ir::operand(body, value, 0);
+    if (ir::producer_as<ir::Transpose>(body, value)) return below;
+    op = *ir::producer_as<ir::Cast>(body, value);
+    KILN_ASSIGN_OR_RETURN(value, with_channels_last(body, below));
+    for (const ir::Use& use : body.value(value).uses) {
+      if (body.node(use.node).op == op) return body.result(use.node);
+    }
+  }
+  KILN_ASSIGN_OR_RETURN(const NodeId turned, body.add_node("to channels last", {}, op, {value}));
+  return body.result(turned);
 }
 
 // Which values are stored with channels last.
@@ -94,7 +128,8 @@ class Layouts {
     const auto& uses = graph_.value(id).uses;
     return std::any_of(uses.begin(), uses.end(), [&](const ir::Use& use) {
       const auto& outputs = graph_.node(use.node).outputs;
-      return is_seed(use.node) || (region_of(graph_, use.node).kind != Kind::kConvolution &&
+      const Region& reader = region_of(graph_, use.node);
+      return is_seed(use.node) || (reader.kind != Kind::kConvolution && keeps_axes(*reader.body) &&
                                    std::any_of(outputs.begin(), outputs.end(),
                                                [&](ValueId output) { return last(output); }));
     });
@@ -103,10 +138,13 @@ class Layouts {
   void choose(NodeId id, bool backward) {
     const Region& region = region_of(graph_, id);
     const bool seed = is_seed(id);
-    if (!seed && !(reads_both(id) && keeps_axes(*region.body))) return;
-    for (ValueId output : graph_.node(id).outputs) {
-      const bool wanted = seed || (backward ? feeds_last(output) : reads_last(id));
-      if (wanted && is_candidate(output)) last_.insert(output);
+    if (!seed && !reads_both(id)) return;
+    const bool keeps = seed || keeps_axes(*region.body);
+    const auto& outputs = graph_.node(id).outputs;
+    for (size_t i = 0; i < outputs.size(); ++i) {
+      if (!keeps && !(backward && is_turned(*region.body, region.body->outputs()[i]))) continue;
+      const bool wanted = seed || (backward ? feeds_last(outputs[i]) : reads_last(id));
+      if (wanted && is_candidate(outputs[i])) last_.insert(outputs[i]);
     }
   }
 
@@ -146,20 +184,31 @@ class Rewriter {
     }
     Region changed = region;
     auto body = rebuild(node, *region.body, inputs);
-    const bool loop = region.kind == Kind::kLoop;
-    if (!body.ok() || (loop && !lower_to_loop(**body).ok())) {
+    const auto has_form = [&](const Graph& made) {
+      return region.kind != Kind::kLoop || made.outputs().empty() || lower_to_loop(made).ok();
+    };
+    if (!body.ok() || !has_form(*body->body)) {
       for (size_t i = 0; i < node.inputs.size(); ++i) {
         KILN_ASSIGN_OR_RETURN(inputs[i], stored(node.inputs[i], false));
       }
       body = rebuild(node, *region.body, inputs);
     }
-    KILN_ASSIGN_OR_RETURN(changed.body, std::move(body));
+    KILN_ASSIGN_OR_RETURN(Rebuilt made, std::move(body));
+    changed.body = made.body;
     std::vector<TensorType> types;
     for (ValueId output : changed.body->outputs()) types.push_back(changed.body->type(output));
-    const NodeId copy = graph_.add_typed_node(node.name, node.origins, changed, inputs, types);
+    // Without outputs all that it did was to turn what lies in the right order.
+    std::vector<ValueId> results;
+    if (!types.empty()) {
+      results = graph_.node(graph_.add_typed_node(node.name, node.origins, changed, inputs, types))
+                    .outputs;
+    }
     for (size_t i = 0; i < node.outputs.size(); ++i) {
-      const ValueId output = graph_.node(copy).outputs[i];
-      graph_.set_value_name(output, graph_.value(node.outputs[i]).name);
+      const Rebuilt::Place& place = made.outputs[i];
+      const ValueId output = place.is_input ? inputs[place.at] : results[place.at];
+      if (!place.is_input && !place.is_shared) {
+        graph_.set_value_name(output, graph_.value(node.outputs[i]).name);
+      }
       if (layouts_.last(node.outputs[i])) {
         last_[node.outputs[i]] = output;
       } else {
@@ -216,9 +265,19 @@ class Rewriter {
     return graph_.result(id);
   }
 
+  struct Rebuilt {
+    struct Place {
+      bool is_input = false;   // an input of the body, as it is; else one of its outputs
+      bool is_shared = false;  // another output is the same
+      size_t at = 0;
+    };
+    std::shared_ptr<const Graph> body;
+    std::vector<Place> outputs;  // where each of the node's is
+  };
+
   // The body for inputs as they are given and outputs as the layouts want them.
-  Result<std::shared_ptr<const Graph>> rebuild(const ir::Node& node, const Graph& old,
-                                               const std::vector<ValueId>& inputs) const {
+  Result<Rebuilt> rebuild(const ir::Node& node, const Graph& old,
+                          const std::vector<ValueId>& inputs) const {
     auto body = std::make_shared<Graph>();
     std::vector<ValueId> arguments;
     for (size_t i = 0; i < inputs.size(); ++i) {
@@ -233,17 +292,43 @@ class Rewriter {
       arguments.push_back(argument);
     }
     const auto outputs = ir::inline_graph(*body, old, arguments);
+    Rebuilt made;
     for (size_t i = 0; i < outputs.size(); ++i) {
-      ValueId output = outputs[i];
-      if (layouts_.last(node.outputs[i])) {
-        KILN_ASSIGN_OR_RETURN(
-            const NodeId turned,
-            body->add_node("to channels last", {}, ir::Transpose{kToLast}, {output}));
-        output = body->result(turned);
+      ValueId output = without_turns(*body, outputs[i]);
+      const bool last = layouts_.last(node.outputs[i]);
+      if (last) {
+        KILN_ASSIGN_OR_RETURN(output, with_channels_last(*body, output));
       }
-      body->mark_output(output);
+      made.outputs.push_back(place(*body, output, last || output != outputs[i]));
     }
-    return std::shared_ptr<const Graph>(body);
+    remove_unused(*body);
+    made.body = std::move(body);
+    return made;
+  }
+
+  // Marks the value as an output unless that is there. An input stands for itself if `may_pass`.
+  static Rebuilt::Place place(Graph& body, ValueId value, bool may_pass) {
+    const auto at = [&](std::span<const ValueId> values) {
+      return static_cast<size_t>(std::find(values.begin(), values.end(), value) - values.begin());
+    };
+    if (may_pass && at(body.inputs()) < body.inputs().size()) {
+      return {.is_input = true, .at = at(body.inputs())};
+    }
+    const bool shared = at(body.outputs()) < body.outputs().size();
+    if (!shared) body.mark_output(value);
+    return {.is_shared = shared, .at = at(body.outputs())};
+  }
+
+  static void remove_unused(Graph& body) {
+    auto order = body.topological_order();
+    for (auto id = order.rbegin(); id != order.rend(); ++id) {
+      const auto& outputs = body.node(*id).outputs;
+      if (std::all_of(outputs.begin(), outputs.end(),
+                      [&](ValueId output) { return ir::unused(body, output); })) {
+        body.erase(*id);
+      }
+    }
+    body.compact();
   }
 
   // Extents can be equal in both orders, so types do not tell.

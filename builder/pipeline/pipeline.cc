@@ -63,6 +63,8 @@ constexpr Pass kPipeline[] = {
     // When types are known: only narrow convolutions care.
     {.name = "choose-layouts", .stage = kPrecision, .run = layout::choose_layouts},
     {.name = "fit-attention", .stage = kPrecision, .run = layout::fit_attention},
+    // After the last that makes regions: masks become additive, in the type of what they mask.
+    {.name = "fold-constant-regions", .stage = kPrecision, .run = clean::fold_constant_regions},
     {.name = "turn-weights", .stage = kPrecision, .run = layout::turn_weights},
 };
 

@@ -4,7 +4,7 @@ import numpy as np
 import torch
 import torchvision
 from attention import bert, gpt2, minilm, t5_encoder, vit_hugging_face, vit_torchvision
-from convolutional import UNet, image_network, tiny_mobilenet, tiny_resnet
+from convolutional import UNet, image_network, tiny_convnext, tiny_mobilenet, tiny_resnet
 
 BERT_TINY = dict(vocab_size=50, hidden_size=32, num_hidden_layers=2, num_attention_heads=2)
 BERT_TINY |= dict(intermediate_size=48, max_position_embeddings=32)
@@ -14,6 +14,14 @@ VIT_TINY = dict(image_size=16, hidden_size=32, num_hidden_layers=2, num_attentio
 VIT_TINY |= dict(patch_size=4, intermediate_size=48, num_labels=10)
 TORCH_VIT_TINY = dict(image_size=16, patch_size=4, num_layers=2, num_heads=2, hidden_dim=32)
 TORCH_VIT_TINY |= dict(mlp_dim=48, num_classes=10)
+SWIN_TINY = dict(patch_size=[4, 4], embed_dim=16, depths=[2, 2], num_heads=[2, 4])
+SWIN_TINY |= dict(window_size=[4, 4], num_classes=10)
+DENSENET_TINY = dict(growth_rate=8, block_config=(2, 2), num_init_features=16, num_classes=10)
+BERT_LARGE = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16)
+BERT_LARGE |= dict(intermediate_size=4096)
+GPT2_MEDIUM = dict(n_embd=1024, n_layer=24, n_head=16)
+VIT_LARGE = dict(image_size=224, patch_size=16, num_layers=24, num_heads=16, hidden_dim=1024)
+VIT_LARGE |= dict(mlp_dim=4096)
 BASE = dict(image_size=224, patch_size=16, num_layers=12, num_heads=12, hidden_dim=768)
 
 TINY = {
@@ -33,9 +41,27 @@ TINY = {
     "resnet-batchnorm": lambda n: image_network(n, tiny_resnet(), 32, 6, keep_batchnorm=True),
     "mobilenet": lambda n: image_network(n, tiny_mobilenet(), 32, 7),
     "unet": lambda n: image_network(n, UNet([8, 8, 12, 16]), 32, 8, outputs=["mask"]),
+    "convnext": lambda n: image_network(n, tiny_convnext(), 32, 10),
+    "swin": lambda n: image_network(
+        n, torchvision.models.SwinTransformer(**SWIN_TINY), 32, 11, attention_layers=4
+    ),
+    "densenet": lambda n: image_network(n, torchvision.models.DenseNet(**DENSENET_TINY), 32, 12),
 }
 
 FULL = {
+    "bert-large": lambda n: bert(n, BERT_LARGE, 384, 1),
+    "vit-l16": lambda n: vit_torchvision(n, 5, **VIT_LARGE),
+    "gpt2-small": lambda n: gpt2(n, {}, 1024, 2, masked=False),
+    "gpt2-medium": lambda n: gpt2(n, GPT2_MEDIUM, 1024, 2, masked=False),
+    "mobilenet-v3-large": lambda n: image_network(
+        n, torchvision.models.mobilenet_v3_large(), 224, 7
+    ),
+    "efficientnet-b0": lambda n: image_network(n, torchvision.models.efficientnet_b0(), 224, 9),
+    "convnext-t": lambda n: image_network(n, torchvision.models.convnext_tiny(), 224, 10),
+    "swin-t": lambda n: image_network(
+        n, torchvision.models.swin_t(), 224, 11, attention_layers=12
+    ),
+    "densenet121": lambda n: image_network(n, torchvision.models.densenet121(), 224, 12),
     "mobilenet-v3-small": lambda n: image_network(
         n, torchvision.models.mobilenet_v3_small(), 224, 7
     ),

@@ -37,11 +37,17 @@ def bert(name, size, length, seed, attention="sdpa", **extra):
     return hugging_face(name, model, inputs, fields, config.num_hidden_layers, seed, **extra)
 
 
-def gpt2(name, size, length, seed, attention="sdpa"):
+def gpt2(name, size, length, seed, attention="sdpa", masked=True):
+    """Unless `masked`, all tokens are real ones and causality alone limits what they see."""
+    if not masked:
+        # It looks for several texts in one row, by operations that the older exporter has not.
+        transformers.masking_utils.find_packed_sequence_indices = lambda position_ids: None
     config = transformers.GPT2Config(
         **size, attn_implementation=attention, bos_token_id=0, eos_token_id=0
     )
     inputs = token_inputs(config.vocab_size, length, seed)
+    if not masked:
+        del inputs["attention_mask"]
     model = transformers.GPT2LMHeadModel(config)
     return hugging_face(name, model, inputs, ["logits"], config.n_layer, seed)
 

@@ -2,14 +2,13 @@
 
 import torch
 import torch.nn.functional as F
-from drawing import Architecture, draw_weights, settle_batchnorm, smooth_images, without_dropout
+from drawing import Architecture, draw_weights, settle_batchnorm, smooth_images
 from torch import nn
 
 
 def image_network(name, module, size, seed, channels=3, outputs=("logits",), **extra):
     inputs = {"image": smooth_images(channels, size, seed)}
     draw_weights(module, seed)
-    without_dropout(module)
     settle_batchnorm(module, inputs, seed)
     return Architecture(name, module.eval(), inputs, list(outputs), **extra)
 
@@ -98,3 +97,10 @@ def tiny_mobilenet():
         config(24, 3, 48, 24, False, "RE", 1, 1),
     ]
     return MobileNetV3(layers, last_channel=64, num_classes=10)
+
+
+def tiny_convnext():
+    """Two stages of residuals with channels last around depthwise convolutions."""
+    from torchvision.models.convnext import CNBlockConfig, ConvNeXt
+
+    return ConvNeXt([CNBlockConfig(16, 32, 2), CNBlockConfig(32, None, 2)], num_classes=10)

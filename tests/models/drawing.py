@@ -84,26 +84,21 @@ def draw_weights(module, seed, embedding_std=0.3):
 
 
 def settle_batchnorm(module, inputs, seed):
-    """Gives every BatchNorm the statistics of real activations, plus the drift of training."""
+    """Gives every BatchNorm the statistics of what it reads, plus the drift of training. Front to
+    back, so that layers see what drifted in front of them and no drift grows with the depth."""
     generator = torch.Generator().manual_seed(seed)
+
+    def settle(layer, arguments):
+        variance, mean = torch.var_mean(arguments[0], (0, 2, 3), correction=0)
+        drift = torch.randn(mean.shape, generator=generator)
+        layer.running_var.copy_(variance * torch.exp(0.2 * drift))
+        layer.running_mean.copy_(mean + 0.1 * drift * variance.sqrt())
+
     norms = [layer for layer in module.modules() if isinstance(layer, nn.BatchNorm2d)]
-    for layer in norms:
-        layer.momentum = None  # averages instead of decaying
-        layer.reset_running_stats()
-    module.train()
+    hooks = [layer.register_forward_pre_hook(settle) for layer in norms]
+    module.eval()
     with torch.no_grad():
         module(*inputs.values())
-    module.eval()
-    for layer in norms:
-        drift = torch.randn(layer.running_var.shape, generator=generator)
-        layer.running_var.mul_(torch.exp(0.2 * drift))
-        layer.running_mean.add_(0.1 * drift * layer.running_var.sqrt())
-        layer.momentum = 0.1
-    return module
-
-
-def without_dropout(module):
-    for layer in module.modules():
-        if isinstance(layer, nn.Dropout):
-            layer.p = 0.0
+    for hook in hooks:
+        hook.remove()
     return module

@@ -49,7 +49,7 @@ TEST_P(LayoutModels, EveryConvolutionReadsChannelsLastAndResultsStay) {
 std::vector<std::string> image_models() {
   std::vector<std::string> names;
   for (const std::string& name : test::tiny_model_names()) {
-    for (const char* family : {"resnet", "mobilenet", "unet"}) {
+    for (const char* family : {"resnet", "mobilenet", "unet", "convnext", "densenet"}) {
       if (name.rfind(family, 0) == 0) names.push_back(name);
     }
   }
