@@ -58,7 +58,8 @@ Result<ExprId> only_load(const KernelFacts& facts, uint32_t input) {
 
 }  // namespace
 
-Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input) {
+Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input,
+                                     uint32_t lanes) {
   const KernelFacts facts(kernel);
   if (facts.reduced != 0 || facts.levels > 1) return refuse("what follows the product reduces");
   if (facts.wide_index) return refuse("there are over 2^31 elements");
@@ -81,16 +82,25 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
   }
   Lines body(1);
   for (const std::string& line : dims_of_flat(facts, *dims, "at")) body.add(line);
-  TileCode tile(facts, Lanes{}, body);
+  const bool single = dims->empty();
+  if (lanes > 1 && (single || kernel.dims[dims->back()].extent % lanes != 0)) {
+    return refuse("rows of the result are no multiples of " + std::to_string(lanes));
+  }
+  TileCode tile(facts, Lanes{single ? 0 : dims->back(), lanes}, body);
+  if (lanes > 1 && !tile.is_pack(load)) return refuse("the product is moved");
   tile.place(load, "element");
   TileCode::Section section{{}, {}, "", true};
   for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
     if (facts.live[id] && id != load) section.exprs.push_back(id);
   }
   tile.section(section);
-  made.text = "struct Operands {\n" + fields +
-              "};\nKILN_DEVICE void finish(const Operands& operands, float element, int at) {\n" +
-              names + body.text() + "}\n";
+  const std::string elements =
+      "struct Elements {\n  float of[" + std::to_string(lanes) +
+      "];\n};\nKILN_DEVICE float get(const Elements& elements, int l) { return elements.of[l]; }\n";
+  made.text = "struct Operands {\n" + fields + "};\n" + (lanes > 1 ? elements : "") +
+              "KILN_DEVICE void finish(const Operands& operands, " +
+              (lanes > 1 ? "const Elements&" : "float") + " element, int at) {\n" + names +
+              body.text() + "}\n";
   return made;
 }
 

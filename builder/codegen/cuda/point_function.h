@@ -11,7 +11,9 @@ namespace kiln::codegen {
 
 // `text` defines struct Operands, the kernel's buffers but for one input, and
 //   KILN_DEVICE void finish(const Operands& operands, float element, int at)
-// which stores what the kernel's outputs are where element `at` of that input is `element`.
+// which stores what the kernel's outputs are where element `at` of that input is `element`. For
+// several lanes it also defines struct Elements with a member of[lanes], and `element` is such
+// ones, neighbours of which `at` is the first, a multiple of `lanes`.
 struct PointFunction {
   std::string text;
   // Of a kernel that passes its operands on: "const void* b1, void* b2", and "b1, b2".
@@ -19,7 +21,9 @@ struct PointFunction {
 };
 
 // kUnsupported: the kernel reduces, or not every point has an element of `input`, a buffer of
-// floats of up to 32 bits, to itself. REQUIRES: loop::verify(kernel) was ok.
-Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input);
+// floats of up to 32 bits, to itself, or lanes do not lie side by side. REQUIRES:
+// loop::verify(kernel) was ok.
+Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input,
+                                     uint32_t lanes = 1);
 
 }  // namespace kiln::codegen

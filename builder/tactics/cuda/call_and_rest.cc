@@ -31,6 +31,18 @@ LocalBuffer buffer_of(const ir::Graph& body, ir::ValueId value, Lowered& lowered
   return add_constant({constant.type, *constant.constant}, lowered);
 }
 
+Result<HostTensor> known_operand(const TacticQuery& query, ir::ValueId value) {
+  const ir::Graph& body = *query.region.body;
+  const ir::Value& operand = body.value(value);
+  if (operand.constant) return HostTensor{operand.type, *operand.constant};
+  for (size_t i = 0; i < body.inputs().size(); ++i) {
+    if (body.inputs()[i] == value && query.constants[i]) {
+      return HostTensor{operand.type, *query.constants[i]};
+    }
+  }
+  return Error{ErrorCode::kUnsupported, "its weights are computed"};
+}
+
 void add_call(LibraryCall call, Lowered& lowered) {
   call.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
   lowered.steps.emplace_back(std::move(call));

@@ -3,12 +3,16 @@
 #include "builder/tactics/cuda/masked_rows.h"
 #include "builder/tactics/lowered.h"
 #include "builder/tactics/split_anchor.h"
+#include "builder/tactics/tactic.h"
 
 namespace kiln {
 
 // Where a step reads `value`, an input or a constant of the body; a constant is added to the
 // lowering.
 LocalBuffer buffer_of(const ir::Graph& body, ir::ValueId value, Lowered& lowered);
+
+// The bytes of an operand of the region that never changes. kUnsupported: it is computed.
+Result<HostTensor> known_operand(const TacticQuery& query, ir::ValueId value);
 
 // The call, complete but for its output, makes the region's only one.
 void add_call(LibraryCall call, Lowered& lowered);

@@ -1,12 +1,13 @@
-// The CUDA target's tactic providers: kernels for few rows, cuBLASLt, cuDNN, our attention,
-// generated kernels; what is around a region's anchors grouped into generated kernels, the anchors
-// as well, and the host's kernels.
+// The CUDA target's tactic providers: kernels for few rows and for depthwise convolutions,
+// cuBLASLt, cuDNN, our attention, generated kernels; what is around a region's anchors grouped into
+// generated kernels, the anchors as well, and the host's kernels.
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
 #include "builder/tactics/cuda/attention_provider.h"
 #include "builder/tactics/cuda/cublaslt_provider.h"
 #include "builder/tactics/cuda/cudnn_provider.h"
+#include "builder/tactics/cuda/depthwise_provider.h"
 #include "builder/tactics/cuda/few_rows_provider.h"
 #include "builder/tactics/cuda/lower_device.h"
 #include "builder/tactics/decompose_attention.h"
@@ -115,6 +116,7 @@ Result<Lowered> host_lower(const TacticQuery& query, const Tactic&) {
 
 constexpr TacticProvider kCudaProviders[] = {
     {"few-rows", 2, Trial::kAlways, few_rows_candidates, few_rows_lower},
+    {"depthwise", 1, Trial::kAlways, depthwise_candidates, depthwise_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
     {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
     {"attention", 2, Trial::kAlways, attention_candidates, attention_lower},

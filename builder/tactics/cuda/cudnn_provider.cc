@@ -109,19 +109,6 @@ Result<Lowered> lower_fused(const CudaTools& tools, const ir::Graph& body, const
   return lowered;
 }
 
-// The bytes of an operand that never changes.
-Result<HostTensor> known(const TacticQuery& query, ir::ValueId value) {
-  const ir::Graph& body = *query.region.body;
-  const ir::Value& operand = body.value(value);
-  if (operand.constant) return HostTensor{operand.type, *operand.constant};
-  for (size_t i = 0; i < body.inputs().size(); ++i) {
-    if (body.inputs()[i] == value && query.constants[i]) {
-      return HostTensor{operand.type, *query.constants[i]};
-    }
-  }
-  return refuse("its weights are computed");
-}
-
 // A loop in front of the call makes its input; its weights are made here.
 Result<Lowered> lower_wide(const TacticQuery& query, const std::string& form,
                            const std::string& engine) {
@@ -133,7 +120,7 @@ Result<Lowered> lower_wide(const TacticQuery& query, const std::string& form,
     return i;
   };
   const size_t x = place_of(made.x), w = place_of(made.w);
-  KILN_ASSIGN_OR_RETURN(const HostTensor weights, known(query, made.conv.inputs[w].second));
+  KILN_ASSIGN_OR_RETURN(const HostTensor weights, known_operand(query, made.conv.inputs[w].second));
   KILN_ASSIGN_OR_RETURN(auto widened, run_reference(made.widen_weights, {&weights, 1}));
   Lowered lowered;
   KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(*query.cuda, body, made.conv, engine, lowered));

@@ -38,6 +38,27 @@ TEST(PointFunction, TakesReshapesAndBroadcastsOfOtherOperands) {
   EXPECT_EQ(refusal(body), "");
 }
 
+TEST(PointFunction, TakesNeighboursTogether) {
+  Body body, odd, one;
+  const auto x = body.in("f16[2x3x8]"), bias = body.in("f16[8]");
+  body.out(body.fn(ScalarFn::kAdd, {x, bias}));
+  odd.out(odd.fn(ScalarFn::kExp, {odd.in("f32[3x7]")}));
+  one.out(one.fn(ScalarFn::kExp, {one.in("f32[1x1]")}));
+  const auto made = [](const Body& body) {
+    const auto kernel = lower_to_loop(body.graph);
+    EXPECT_TRUE(kernel.ok()) << kernel.error().message;
+    return point_function(*kernel, 0, 4);
+  };
+  const auto four = made(body);
+  ASSERT_TRUE(four.ok()) << four.error().message;
+  EXPECT_NE(four->text.find("float of[4]"), std::string::npos);
+  // Of what lies beside each other, one access: the bias is read and the sum is stored so.
+  EXPECT_NE(four->text.find("load<f16, 4>(b1"), std::string::npos) << four->text;
+  EXPECT_NE(four->text.find("store(b2"), std::string::npos) << four->text;
+  EXPECT_FALSE(made(odd).ok());
+  EXPECT_FALSE(made(one).ok());
+}
+
 TEST(PointFunction, RefusesWhatNeedsMoreThanItsElement) {
   Body sum, shift, twice, wide;
   sum.out(sum.reduce(ReduceFn::kSum, sum.in("f32[4x8]"), {1}));
