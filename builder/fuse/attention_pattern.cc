@@ -1,5 +1,7 @@
 #include "builder/fuse/attention_pattern.h"
 
+#include <algorithm>
+
 #include "builder/clean/constant_value.h"
 #include "builder/fuse/attention_mask.h"
 #include "builder/fuse/softmax_pattern.h"
@@ -49,7 +51,13 @@ std::optional<MaskedScores> match_where(const Graph& graph, ValueId value) {
   return std::nullopt;
 }
 
-// Whether a MatMul's product of that shape is behind scales, casts and masks.
+// Whether a reshape leaves rows and columns alone and splits the leading axes or joins them.
+bool splits_or_joins(const Shape& a, const Shape& b) {
+  return joined_axes(a, b).has_value() || joined_axes(b, a).has_value();
+}
+
+// Whether a MatMul's product of that shape is behind scales, casts, masks and reshapes of the
+// leading axes.
 bool leads_to_product(const Graph& graph, ValueId value, const Shape& shape) {
   if (graph.type(value).shape != shape) return false;
   if (ir::producer_as<ir::MatMul>(graph, value)) return true;
@@ -63,6 +71,11 @@ bool leads_to_product(const Graph& graph, ValueId value, const Shape& shape) {
   if (const auto masked = match_where(graph, value)) {
     return leads_to_product(graph, masked->scores, shape);
   }
+  if (ir::producer_as<ir::Reshape>(graph, value)) {
+    const ValueId below = operand(graph, value, 0);
+    const Shape& other = graph.type(below).shape;
+    return splits_or_joins(shape, other) && leads_to_product(graph, below, other);
+  }
   return made_by(graph, value, ScalarFn::kAdd) &&
          (leads_to_product(graph, operand(graph, value, 0), shape) ||
           leads_to_product(graph, operand(graph, value, 1), shape));
@@ -70,20 +83,34 @@ bool leads_to_product(const Graph& graph, ValueId value, const Shape& shape) {
 
 // Takes one mask off the scores: the value below it, or kNoValue if there is none to take.
 ValueId strip_mask(const Graph& graph, ValueId value, AttentionPattern& pattern) {
+  const bool split = graph.type(value).shape == pattern.split;
   if (made_by(graph, value, ScalarFn::kAdd)) {
     for (size_t data : {0, 1}) {
       const ValueId scores = operand(graph, value, data);
       if (!leads_to_product(graph, scores, graph.type(value).shape)) continue;
-      pattern.additive.push_back(operand(graph, value, 1 - data));
+      pattern.additive.push_back({operand(graph, value, 1 - data), split});
       return scores;
     }
   }
   const auto masked = match_where(graph, value);
-  if (!masked || pattern.condition != ir::kNoValue) return ir::kNoValue;
+  if (!masked || split || pattern.condition != ir::kNoValue) return ir::kNoValue;
   pattern.condition = operand(graph, value, 0);
   pattern.condition_keeps = masked->keeps;
   pattern.fill = masked->fill;
   return masked->scores;
+}
+
+// Takes off a reshape that splits the leading axes of the scores for a mask, or joins them again;
+// kNoValue if there is none.
+ValueId strip_split(const Graph& graph, ValueId value, AttentionPattern& pattern) {
+  if (!ir::producer_as<ir::Reshape>(graph, value)) return ir::kNoValue;
+  const ValueId below = operand(graph, value, 0);
+  const Shape& shape = graph.type(below).shape;
+  const Shape& scores = graph.type(pattern.scores).shape;
+  if (graph.type(value).shape == pattern.split) return shape == scores ? below : ir::kNoValue;
+  if (!pattern.split.empty() || !joined_axes(shape, scores)) return ir::kNoValue;
+  pattern.split = shape;
+  return below;
 }
 
 // From the softmax's input down to the product of q and k; false where something else is between.
@@ -100,7 +127,8 @@ bool walk_scores(const Graph& graph, ValueId at, AttentionPattern& pattern, std:
     scaled |= below != at;
     const auto* cast = ir::producer_as<ir::Cast>(graph, at);
     if (below == at && cast && is_float(cast->to)) below = operand(graph, at, 0);
-    if (below == at) below = scaled ? ir::kNoValue : strip_mask(graph, at, pattern);
+    if (below == at) below = strip_split(graph, at, pattern);
+    if (below == ir::kNoValue) below = scaled ? ir::kNoValue : strip_mask(graph, at, pattern);
     if (below == ir::kNoValue) {
       const ir::NodeId producer = graph.value(at).producer;
       miss = producer == ir::kNoNode
@@ -130,6 +158,26 @@ ValueId strip_scales(const Graph& graph, ValueId value, double& scale) {
 }
 
 }  // namespace
+
+std::optional<std::vector<size_t>> joined_axes(const Shape& split, const Shape& merged) {
+  if (merged.size() < 3 || split.size() <= merged.size() ||
+      !std::equal(merged.end() - 2, merged.end(), split.end() - 2)) {
+    return std::nullopt;
+  }
+  std::vector<size_t> joined;
+  size_t next = 0;
+  for (size_t axis = 0; axis + 2 < merged.size(); ++axis) {
+    const size_t first = next;
+    int64_t extent = 1;
+    while (next + 2 < split.size() && (next == first || extent != merged[axis])) {
+      extent *= split[next++];
+    }
+    if (extent != merged[axis]) return std::nullopt;
+    joined.push_back(next - first);
+  }
+  if (next + 2 != split.size()) return std::nullopt;
+  return joined;
+}
 
 std::optional<AttentionPattern> match_attention(const Graph& graph, ir::NodeId root,
                                                 std::string& miss) {

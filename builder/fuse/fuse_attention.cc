@@ -5,6 +5,7 @@
 #include <set>
 
 #include "builder/clean/constant_value.h"
+#include "builder/clean/fold_constants.h"
 #include "builder/clean/merge_equal_nodes.h"
 #include "builder/clean/remove_dead_code.h"
 #include "builder/clean/rewrite.h"
@@ -81,13 +82,77 @@ Result<ValueId> four_dim_mask(Site& site, ValueId mask, size_t rank) {
   return reshape_to(site, mask, four_dims(shape));
 }
 
-// The sum of what is added to the scores, with the fill where a condition masks them.
-Result<ValueId> joined_mask(Site& site, const std::vector<ValueId>& added, ValueId keep,
-                            double fill) {
-  ValueId sum = added[0];
-  for (size_t i = 1; i < added.size(); ++i) {
-    KILN_ASSIGN_OR_RETURN(sum, site.emit(ir::Pointwise{ScalarFn::kAdd}, {sum, added[i]}));
+// Calls `each(first, count, merged)` for every leading axis of `scores`: the axes of `split` that
+// it joins.
+template <class Each>
+void for_joined(const AttentionPattern& pattern, const Shape& scores, Each each) {
+  const auto joined = *joined_axes(pattern.split, scores);
+  size_t first = 0;
+  for (size_t axis = 0; axis < joined.size(); ++axis) {
+    each(first, joined[axis], axis);
+    first += joined[axis];
   }
+}
+
+// `shape` with extents of 1 in front.
+Shape of_rank(Shape shape, size_t rank) {
+  shape.insert(shape.begin(), rank - shape.size(), 1);
+  return shape;
+}
+
+// A mask of the scores as one of the scores with leading axes split.
+Result<ValueId> split_mask(Site& site, ValueId mask, const AttentionPattern& pattern) {
+  const Shape scores = site.graph.type(pattern.scores).shape;
+  const Shape shape = of_rank(site.graph.type(mask).shape, scores.size());
+  Shape split = pattern.split;
+  for_joined(pattern, scores, [&](size_t first, size_t count, size_t axis) {
+    if (shape[axis] == 1) std::fill_n(split.begin() + static_cast<std::ptrdiff_t>(first), count, 1);
+  });
+  std::copy(shape.end() - 2, shape.end(), split.end() - 2);
+  return reshape_to(site, mask, split);
+}
+
+// The inverse: along each axis that is joined again it is repeated, or of extent 1.
+Result<ValueId> merged_mask(Site& site, ValueId mask, const AttentionPattern& pattern) {
+  Shape merged = site.graph.type(pattern.scores).shape;
+  Shape wide = of_rank(site.graph.type(mask).shape, pattern.split.size());
+  for_joined(pattern, merged, [&](size_t first, size_t count, size_t axis) {
+    const auto begin = wide.begin() + static_cast<std::ptrdiff_t>(first);
+    const auto end = begin + static_cast<std::ptrdiff_t>(count);
+    if (std::all_of(begin, end, [](int64_t extent) { return extent == 1; })) {
+      merged[axis] = 1;
+    } else {
+      std::copy_n(pattern.split.begin() + static_cast<std::ptrdiff_t>(first), count, begin);
+    }
+  });
+  std::copy(wide.end() - 2, wide.end(), merged.end() - 2);
+  KILN_ASSIGN_OR_RETURN(const ValueId narrow,
+                        reshape_to(site, mask, of_rank(site.graph.type(mask).shape, wide.size())));
+  KILN_ASSIGN_OR_RETURN(const ValueId repeated, site.broadcast_to(narrow, wide));
+  return reshape_to(site, repeated, merged);
+}
+
+// The sum of what is added to the scores. Where a mask is for scores with their leading axes split
+// they are added there, so that what repeats in the end is the sum.
+Result<ValueId> sum_of_masks(Site& site, const std::vector<AddedMask>& added,
+                             const AttentionPattern& pattern) {
+  const bool split = std::any_of(added.begin(), added.end(), [](auto& one) { return one.split; });
+  ValueId sum = kNoValue;
+  for (const AddedMask& one : added) {
+    ValueId mask = one.value;
+    if (split && !one.split) {
+      KILN_ASSIGN_OR_RETURN(mask, split_mask(site, mask, pattern));
+    }
+    if (sum != kNoValue) {
+      KILN_ASSIGN_OR_RETURN(mask, site.emit(ir::Pointwise{ScalarFn::kAdd}, {sum, mask}));
+    }
+    sum = mask;
+  }
+  return split ? merged_mask(site, sum, pattern) : Result<ValueId>(sum);
+}
+
+// The fill where a condition masks the scores, else what is added to them.
+Result<ValueId> with_condition(Site& site, ValueId sum, ValueId keep, double fill) {
   if (keep == kNoValue) return sum;
   const TensorType scalar{site.graph.type(sum).dtype, {}};
   KILN_ASSIGN_OR_RETURN(const ValueId low,
@@ -106,21 +171,21 @@ Result<AttentionMask> build_mask(Site& site, const AttentionPattern& pattern) {
     }
     mask = read_bool_mask(site.graph, keep, pattern.fill, rows, columns, pattern.nan_becomes_zero);
   }
-  std::vector<ValueId> added;  // what is more than nothing or a triangle
-  for (ValueId value : pattern.additive) {
-    KILN_ASSIGN_OR_RETURN(
-        const AttentionMask read,
-        read_additive_mask(site.graph, site.id(), value, rows, columns, pattern.nan_becomes_zero));
+  std::vector<AddedMask> added;  // what is more than nothing or a triangle
+  for (const AddedMask& one : pattern.additive) {
+    KILN_ASSIGN_OR_RETURN(const AttentionMask read,
+                          read_additive_mask(site.graph, site.id(), one.value, rows, columns,
+                                             pattern.nan_becomes_zero));
     mask.causal |= read.causal;
     mask.masked_row_zero |= read.masked_row_zero;
     if (read.value == kNoValue) continue;
-    added.push_back(value);
+    added.push_back(one);
     last = read;
   }
-  if (added.size() == 1 && mask.value == kNoValue) {
-    mask.value = last.value;
-  } else if (!added.empty()) {
-    KILN_ASSIGN_OR_RETURN(mask.value, joined_mask(site, added, mask.value, pattern.fill));
+  if (added.size() == 1 && mask.value == kNoValue) added[0].value = last.value;
+  if (!added.empty()) {
+    KILN_ASSIGN_OR_RETURN(const ValueId sum, sum_of_masks(site, added, pattern));
+    KILN_ASSIGN_OR_RETURN(mask.value, with_condition(site, sum, mask.value, pattern.fill));
   }
   if (mask.value != kNoValue) {
     KILN_ASSIGN_OR_RETURN(mask.value, four_dim_mask(site, mask.value, scores.size()));
@@ -132,7 +197,7 @@ Result<AttentionMask> build_mask(Site& site, const AttentionPattern& pattern) {
 std::vector<std::string> origins_between(const Graph& graph, NodeId root,
                                          const AttentionPattern& pattern) {
   std::set<ValueId> borders{pattern.q, pattern.k, pattern.v};
-  borders.insert(pattern.additive.begin(), pattern.additive.end());
+  for (const AddedMask& one : pattern.additive) borders.insert(one.value);
   if (pattern.condition != kNoValue) borders.insert(pattern.condition);
   std::vector<NodeId> pending{root};
   std::set<NodeId> seen{root};
@@ -216,8 +281,12 @@ Result<bool> fuse_attention(Graph& graph, PassContext& context) {
     }
     changed |= *fused;
   }
-  // Layers share their masks; what a near miss has prepared in vain must not stay.
-  if (changed) KILN_RETURN_IF_ERROR(clean::merge_equal_nodes(graph, context));
+  // Layers share their masks, sums of constants; what a near miss has prepared in vain must not
+  // stay.
+  if (changed) {
+    KILN_RETURN_IF_ERROR(clean::fold_constants(graph, context));
+    KILN_RETURN_IF_ERROR(clean::merge_equal_nodes(graph, context));
+  }
   KILN_ASSIGN_OR_RETURN(const bool removed, clean::remove_dead_code(graph, context));
   return changed || removed;
 }

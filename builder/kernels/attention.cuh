@@ -90,7 +90,8 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
   for (int h = 0; h < 2 && kMaskBytes > 0; ++h) {
     const int r = kWholeRows || row + h * 8 < kRows ? row + h * 8 : 0;
     mask_rows[h] +=
-        (kMaskOffset + batch * kMaskBatch + head * kMaskHead + r * kMaskRow) * kMaskBytes;
+        (kMaskOffset + batch % kMaskPeriod * kMaskBatch + head * kMaskHead + r * kMaskRow) *
+        kMaskBytes;
   }
 
   const int columns = kCausal && first + kBlockRows < kColumns ? first + kBlockRows : kColumns;

@@ -107,6 +107,7 @@ std::string attention_text(const AttentionShape& shape, const AttentionTiling& t
   number("kDepth", shape.depth);
   number("kValueDepth", shape.value_depth);
   number("kMaskBytes", mask_bytes(shape));
+  number("kMaskPeriod", shape.mask_period > 0 ? shape.mask_period : shape.batch);
   text << "constexpr bool kF16 = " << (shape.dtype == DType::kF16 ? "true" : "false") << ";\n"
        << "constexpr bool kCausal = " << (shape.causal ? "true" : "false") << ";\n"
        << "constexpr bool kMaskedRowZero = " << (shape.masked_row_zero ? "true" : "false") << ";\n"

@@ -24,6 +24,7 @@ struct AttentionShape {
   bool causal = false;        // row r sees columns up to r
   DType mask = DType::kBool;  // `dtype` or f32, added to the scores; kBool: there is none
   AttentionPlace mask_place;  // its rows are those of q, its elements columns; 0 where it repeats
+  int64_t mask_period = 0;    // rows of the batch after which it begins anew; 0: never
   // Rows that see nothing but -inf of the mask: zeros, or the mean of v.
   bool masked_row_zero = false;
 };

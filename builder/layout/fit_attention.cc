@@ -29,6 +29,33 @@ const ir::Node* narrow_attention(const Region& region) {
   return dtype == DType::kF16 || dtype == DType::kBF16 ? &node : nullptr;
 }
 
+// The input of a region's body that the mask of its attention is, but for views and repetition;
+// kNoValue if the mask is computed in the body or the input is read elsewhere too.
+ValueId mask_input(const Graph& body, const ir::Node& attention) {
+  ValueId at = attention.inputs[3];
+  while (body.value(at).producer != ir::kNoNode) {
+    const ir::Node& node = body.node(body.value(at).producer);
+    const bool passes = std::holds_alternative<ir::Reshape>(node.op) ||
+                        std::holds_alternative<ir::Broadcast>(node.op);
+    if (!passes || body.value(at).uses.size() != 1) return ir::kNoValue;
+    at = node.inputs[0];
+  }
+  return !body.value(at).constant && body.value(at).uses.size() == 1 ? at : ir::kNoValue;
+}
+
+// A region that repeats its only input along axes of its own, and splits or joins axes.
+bool only_repeats(const Region& region) {
+  if (region.kind != Kind::kLoop || region.body->inputs().size() != 1 ||
+      region.body->outputs().size() != 1) {
+    return false;
+  }
+  const auto order = region.body->topological_order();
+  return std::all_of(order.begin(), order.end(), [&](NodeId id) {
+    const ir::Op& op = region.body->node(id).op;
+    return std::holds_alternative<ir::Broadcast>(op) || std::holds_alternative<ir::Reshape>(op);
+  });
+}
+
 bool only_moves(const Region& region) {
   if (region.kind != Kind::kLoop || region.body->outputs().size() != 1 ||
       region.body->inputs().size() != 1) {
@@ -80,6 +107,26 @@ bool absorb_one(Graph& graph) {
   return false;
 }
 
+// Takes the repetition of a mask into the regions that read it: there it is strides.
+bool absorb_repetition(Graph& graph, NodeId id) {
+  const ir::Node* attention = narrow_attention(region_of(graph, id));
+  if (attention == nullptr || attention->inputs.size() < 4) return false;
+  const Graph& body = *region_of(graph, id).body;
+  const ValueId mask = mask_input(body, *attention);
+  if (mask == ir::kNoValue) return false;
+  const auto slot = std::find(body.inputs().begin(), body.inputs().end(), mask);
+  const ValueId input = graph.node(id).inputs[static_cast<size_t>(slot - body.inputs().begin())];
+  const NodeId producer = graph.value(input).producer;
+  if (producer == ir::kNoNode || !only_repeats(region_of(graph, producer))) return false;
+  const fuse::RegionDraft draft = fuse::draft_region(graph, {&id, 1}, {&producer, 1});
+  const NodeId anchor = fuse::anchor_of(*draft.body);
+  std::vector<NodeId> passed;
+  const ValueId drafted = draft.body->node(anchor).inputs[3];
+  if (!repeated_view_of_input(*draft.body, drafted, passed).ok()) return false;
+  fuse::form_region(graph, draft, Kind::kAttention, "fit-attention");
+  return true;
+}
+
 Result<ValueId> emit(Graph& body, ir::Op op, std::vector<ValueId> inputs) {
   KILN_ASSIGN_OR_RETURN(const NodeId id,
                         body.add_node("mask", {}, std::move(op), std::move(inputs)));
@@ -102,20 +149,20 @@ class Masks {
     if (attention == nullptr || attention->inputs.size() < 4) return false;
     const Graph& body = *region.body;
     const DType dtype = body.type(attention->inputs[0]).dtype;
-    const ValueId mask = attention->inputs[3];
-    const auto inputs = body.inputs();
-    const auto slot = std::find(inputs.begin(), inputs.end(), mask);
-    if (slot == inputs.end() || body.type(mask).dtype == dtype ||
-        body.value(mask).uses.size() != 1 || body.outputs().size() != 1) {
+    const ValueId mask = mask_input(body, *attention);
+    if (mask == ir::kNoValue || body.type(mask).dtype == dtype || body.outputs().size() != 1) {
       return false;
     }
+    const auto inputs = body.inputs();
+    const auto slot = std::find(inputs.begin(), inputs.end(), mask);
     // A narrow type would make very low numbers -inf, and rows of those zeros.
     const bool zeros = std::get<ir::Attention>(attention->op).masked_row_zero;
     if (zeros && body.type(mask).dtype != DType::kBool) return false;
     const auto number = static_cast<size_t>(slot - inputs.begin());
     const ValueId old = graph_.node(id).inputs[number];
     KILN_ASSIGN_OR_RETURN(const ValueId additive, in_dtype(old, dtype));
-    graph_.replace_uses(graph_.result(id), replace(id, region, number, additive));
+    KILN_ASSIGN_OR_RETURN(const ValueId replaced, replace(id, region, number, additive));
+    graph_.replace_uses(graph_.result(id), replaced);
     graph_.erase(id);
     return true;
   }
@@ -142,22 +189,45 @@ class Masks {
   }
 
   // The region again with another mask; the old one is left for the caller to replace.
-  ValueId replace(NodeId id, Region region, size_t number, ValueId mask) {
+  Result<ValueId> replace(NodeId id, Region region, size_t number, ValueId mask) {
     const ir::Node node = graph_.node(id);
-    std::vector<ValueId> inputs = node.inputs, arguments;
+    std::vector<ValueId> inputs = node.inputs;
     inputs[number] = mask;
-    auto body = std::make_shared<Graph>();
-    for (size_t i = 0; i < inputs.size(); ++i) {
-      const std::string& name = region.body->value(region.body->inputs()[i]).name;
-      arguments.push_back(body->add_input(name, graph_.type(inputs[i])));
-    }
-    body->mark_output(ir::inline_graph(*body, *region.body, arguments)[0]);
-    region.body = body;
+    KILN_ASSIGN_OR_RETURN(region.body, body_of(*region.body, inputs));
     const TensorType type = graph_.type(node.outputs[0]);
     const NodeId copy =
         graph_.add_typed_node(node.name, node.origins, region, inputs, std::span(&type, 1));
     graph_.set_value_name(graph_.result(copy), graph_.value(node.outputs[0]).name);
     return graph_.result(copy);
+  }
+
+  // The body for these inputs: views of the mask have its new type.
+  Result<std::shared_ptr<const Graph>> body_of(const Graph& old,
+                                               const std::vector<ValueId>& inputs) const {
+    auto body = std::make_shared<Graph>();
+    std::map<ValueId, ValueId> copies;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      const ValueId input = old.inputs()[i];
+      copies[input] = body->add_input(old.value(input).name, graph_.type(inputs[i]));
+    }
+    for (NodeId id : old.topological_order()) {
+      const ir::Node& node = old.node(id);
+      std::vector<ValueId> arguments;
+      for (ValueId input : node.inputs) {
+        const ir::Value& value = old.value(input);
+        if (value.constant && !copies.count(input)) {
+          copies[input] = body->add_constant(value.name, value.type, *value.constant);
+        }
+        arguments.push_back(copies.at(input));
+      }
+      KILN_ASSIGN_OR_RETURN(const NodeId copy,
+                            body->add_node(node.name, node.origins, node.op, arguments));
+      for (size_t i = 0; i < node.outputs.size(); ++i) {
+        copies[node.outputs[i]] = body->node(copy).outputs[i];
+      }
+    }
+    for (ValueId output : old.outputs()) body->mark_output(copies.at(output));
+    return std::shared_ptr<const Graph>(std::move(body));
   }
 
   Graph& graph_;
@@ -169,6 +239,7 @@ class Masks {
 Result<bool> fit_attention(Graph& graph, PassContext& context) {
   if (!context.options.library_layouts) return false;
   bool changed = false;
+  for (NodeId id : graph.topological_order()) changed |= absorb_repetition(graph, id);
   Masks masks(graph);
   for (NodeId id : graph.topological_order()) {
     KILN_ASSIGN_OR_RETURN(const bool fitted, masks.fit(id));

@@ -95,6 +95,15 @@ Result<> slice(const ir::Slice& slice, NestedView& view) {
   return Ok();
 }
 
+// What is repeated has stride 0.
+void broadcast(const Shape& to, NestedView& view) {
+  view.axes.insert(view.axes.begin(), to.size() - view.axes.size(), {{1, 0}});
+  for (size_t i = 0; i < to.size(); ++i) {
+    Axis& axis = view.axes[i];
+    if (axis.size() == 1 && axis[0].extent != to[i]) axis[0] = {to[i], 0};
+  }
+}
+
 // The view behind a node, from the view in front of it.
 Result<> apply(const ir::Op& op, const Shape& result, NestedView& view) {
   if (const auto* transpose = std::get_if<ir::Transpose>(&op)) {
@@ -121,12 +130,20 @@ Result<StridedView> flat(ir::ValueId source, const NestedView& view) {
   return made;
 }
 
-}  // namespace
+// Without what repeats: the outer part of the outermost axis, or all of an axis.
+void drop_repeats(NestedView& view) {
+  for (size_t i = 0; i < view.axes.size(); ++i) {
+    Axis& axis = view.axes[i];
+    const bool whole = std::all_of(axis.begin(), axis.end(), [](auto& p) { return p.stride == 0; });
+    if (whole) axis = {{1, 0}};
+    if (i == 0 && axis.size() == 2 && axis[0].stride == 0) axis.erase(axis.begin());
+  }
+}
 
-Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
-                                  std::vector<ir::NodeId>& passed) {
+Result<NestedView> nested_view(const ir::Graph& body, ir::ValueId value, bool may_repeat,
+                               ir::ValueId& source, std::vector<ir::NodeId>& passed) {
   std::vector<ir::NodeId> path;
-  ir::ValueId source = value;
+  source = value;
   while (body.value(source).producer != ir::kNoNode) {
     path.push_back(body.value(source).producer);
     if (body.node(path.back()).inputs.empty())
@@ -136,9 +153,31 @@ Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
   NestedView view = whole(body.type(source).shape);
   for (auto id = path.rbegin(); id != path.rend(); ++id) {
     const ir::Node& node = body.node(*id);
-    KILN_RETURN_IF_ERROR(apply(node.op, body.type(node.outputs[0]).shape, view));
+    const Shape& shape = body.type(node.outputs[0]).shape;
+    if (may_repeat && std::holds_alternative<ir::Broadcast>(node.op)) {
+      broadcast(shape, view);
+    } else {
+      KILN_RETURN_IF_ERROR(apply(node.op, shape, view));
+    }
   }
   passed.insert(passed.end(), path.begin(), path.end());
+  return view;
+}
+
+}  // namespace
+
+Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
+                                  std::vector<ir::NodeId>& passed) {
+  ir::ValueId source;
+  KILN_ASSIGN_OR_RETURN(const NestedView view, nested_view(body, value, false, source, passed));
+  return flat(source, view);
+}
+
+Result<StridedView> repeated_view_of_input(const ir::Graph& body, ir::ValueId value,
+                                           std::vector<ir::NodeId>& passed) {
+  ir::ValueId source;
+  KILN_ASSIGN_OR_RETURN(NestedView view, nested_view(body, value, true, source, passed));
+  drop_repeats(view);
   return flat(source, view);
 }
 

@@ -16,6 +16,10 @@ struct StridedView {
 // of [batch, tokens, heads, depth], has no single stride. `passed` collects the nodes in between.
 Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
                                   std::vector<ir::NodeId>& passed);
+// The same of a value that may repeat what it is a view of: along such an axis it has extent 1; the
+// outermost may also begin anew after each of its view's extent.
+Result<StridedView> repeated_view_of_input(const ir::Graph& body, ir::ValueId value,
+                                           std::vector<ir::NodeId>& passed);
 // How `value` lies in the body's only output, when all that follows it is reshapes and transposes.
 Result<StridedView> view_in_output(const ir::Graph& body, ir::ValueId value,
                                    std::vector<ir::NodeId>& passed);

@@ -14,8 +14,8 @@ VIT_TINY = dict(image_size=16, hidden_size=32, num_hidden_layers=2, num_attentio
 VIT_TINY |= dict(patch_size=4, intermediate_size=48, num_labels=10)
 TORCH_VIT_TINY = dict(image_size=16, patch_size=4, num_layers=2, num_heads=2, hidden_dim=32)
 TORCH_VIT_TINY |= dict(mlp_dim=48, num_classes=10)
-SWIN_TINY = dict(patch_size=[4, 4], embed_dim=16, depths=[2, 2], num_heads=[2, 4])
-SWIN_TINY |= dict(window_size=[4, 4], num_classes=10)
+SWIN_TINY = dict(patch_size=[4, 4], embed_dim=32, depths=[2, 1], num_heads=[2, 4])
+SWIN_TINY |= dict(window_size=[4, 4], mlp_ratio=1.5, num_classes=10)
 DENSENET_TINY = dict(growth_rate=8, block_config=(2, 2), num_init_features=16, num_classes=10)
 BERT_LARGE = dict(hidden_size=1024, num_hidden_layers=24, num_attention_heads=16)
 BERT_LARGE |= dict(intermediate_size=4096)
@@ -43,7 +43,7 @@ TINY = {
     "unet": lambda n: image_network(n, UNet([8, 8, 12, 16]), 32, 8, outputs=["mask"]),
     "convnext": lambda n: image_network(n, tiny_convnext(), 32, 10),
     "swin": lambda n: image_network(
-        n, torchvision.models.SwinTransformer(**SWIN_TINY), 32, 11, attention_layers=4
+        n, torchvision.models.SwinTransformer(**SWIN_TINY), 32, 11, attention_layers=3
     ),
     "densenet": lambda n: image_network(n, torchvision.models.DenseNet(**DENSENET_TINY), 32, 12),
 }

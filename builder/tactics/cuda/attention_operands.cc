@@ -33,7 +33,7 @@ Result<AttentionOperands> attention_operands(const ir::Graph& body) {
   KILN_ASSIGN_OR_RETURN(found.k, view_of_input(body, node.inputs[1], passed));
   KILN_ASSIGN_OR_RETURN(found.v, view_of_input(body, node.inputs[2], passed));
   if (node.inputs.size() > 3) {
-    KILN_ASSIGN_OR_RETURN(found.mask, view_of_input(body, node.inputs[3], passed));
+    KILN_ASSIGN_OR_RETURN(found.mask, repeated_view_of_input(body, node.inputs[3], passed));
     widen(*found.mask);
   }
   KILN_ASSIGN_OR_RETURN(found.y, view_in_output(body, node.outputs[0], passed));

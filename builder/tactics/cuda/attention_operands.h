@@ -12,8 +12,9 @@ struct AttentionOperands {
   ir::NodeId anchor = ir::kNoNode;
   const ir::Attention* op = nullptr;  // of the body
   StridedView q, k, v;                // batch, heads, tokens, elements
-  std::optional<StridedView> mask;    // batch, heads, rows, columns; extents of 1 repeat
-  StridedView y;                      // in the body's output
+  // Batch, heads, rows, columns; extents of 1 repeat, and a batch of fewer begins anew.
+  std::optional<StridedView> mask;
+  StridedView y;  // in the body's output
 };
 
 // The error is the one-line reason why the body is more than an Attention node between views.

@@ -49,6 +49,7 @@ Result<Problem> problem_of(const ir::Graph& body) {
     shape.mask = body.type(node.inputs[3]).dtype;
     if (shape.mask == DType::kBool) return refuse("the mask is of bool");
     shape.mask_place = place_of(*found.mask);
+    shape.mask_period = found.mask->dims[0];
     shape.masked_row_zero = found.op->masked_row_zero;
   }
   KILN_RETURN_IF_ERROR(check_attention_shape(shape));

@@ -148,6 +148,10 @@ Result<AttentionProblem> attention_problem(const ir::Graph& body) {
   KILN_ASSIGN_OR_RETURN(const AttentionOperands operands, attention_operands(body));
   const ir::Node& node = body.node(operands.anchor);
   KILN_RETURN_IF_ERROR(check_attention(body, node, *operands.op));
+  if (operands.mask && operands.mask->dims[0] != 1 &&
+      operands.mask->dims[0] != operands.q.dims[0]) {
+    return refuse("the mask repeats along the batch");
+  }
   KILN_ASSIGN_OR_RETURN(AttentionProblem made, Writer(body, node).write(operands));
   if (operands.mask && operands.op->masked_row_zero) {
     KILN_ASSIGN_OR_RETURN(made.masked_rows, masked_rows(body, operands));

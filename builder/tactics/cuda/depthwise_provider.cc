@@ -66,8 +66,8 @@ Result<Problem> problem_of(const TacticQuery& query) {
   chain.steps.clear();  // the bias is among what follows
   KILN_ASSIGN_OR_RETURN(problem.rest, split_rest(body, chain));
   const auto input = static_cast<uint32_t>(problem.rest.anchor_input);
-  KILN_ASSIGN_OR_RETURN(problem.finish, codegen::point_function(problem.rest.kernel, input,
-                                                                kDepthwiseVector));
+  KILN_ASSIGN_OR_RETURN(problem.finish,
+                        codegen::point_function(problem.rest.kernel, input, kDepthwiseVector));
   return problem;
 }
 
@@ -78,17 +78,17 @@ Result<HostTensor> turned_weights(const TacticQuery& query, const Problem& probl
   const int64_t channels = problem.shape.channels;
   weights.type.shape = {channels, window};
   const TensorType turned{weights.type.dtype, {window, channels}};
-  KILN_ASSIGN_OR_RETURN(auto results, run_reference_op(ir::Transpose{{1, 0}}, {&weights, 1},
-                                                       {&turned, 1}));
+  KILN_ASSIGN_OR_RETURN(auto results,
+                        run_reference_op(ir::Transpose{{1, 0}}, {&weights, 1}, {&turned, 1}));
   return std::move(results[0]);
 }
 
 Result<Lowered> launch(const TacticQuery& query, const Problem& problem,
                        const DepthwiseTiling& tiling) {
   const ir::Graph& body = *query.region.body;
-  KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin,
-                        query.cuda->compiler->cache().compile(
-                            depthwise_text(problem.shape, tiling, problem.finish)));
+  KILN_ASSIGN_OR_RETURN(
+      const codegen::Cubin cubin,
+      query.cuda->compiler->cache().compile(depthwise_text(problem.shape, tiling, problem.finish)));
   Lowered lowered;
   KILN_ASSIGN_OR_RETURN(HostTensor weights, turned_weights(query, problem));
   lowered.constants.push_back(std::move(weights));
@@ -131,8 +131,8 @@ std::vector<Tactic> depthwise_candidates(const TacticQuery& query, std::string& 
 Result<Lowered> depthwise_lower(const TacticQuery& query, const Tactic& tactic) {
   KILN_ASSIGN_OR_RETURN(const Problem problem, problem_of(query));
   const auto tilings = depthwise_tilings(problem.shape, query.device.multiprocessors);
-  const auto chosen = std::ranges::find(
-      tilings, tactic.key, [](const DepthwiseTiling& one) { return to_string(one); });
+  const auto chosen = std::ranges::find(tilings, tactic.key,
+                                        [](const DepthwiseTiling& one) { return to_string(one); });
   if (chosen == tilings.end()) {
     return refuse("'" + tactic.key + "' is no tiling of this convolution");
   }

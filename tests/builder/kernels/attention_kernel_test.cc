@@ -28,6 +28,11 @@ struct Case {
   MaskOf mask = nullptr;
 };
 
+// Row of the batch whose mask row `b` has.
+int64_t mask_row(const AttentionShape& shape, int64_t b) {
+  return shape.mask_period > 0 ? b % shape.mask_period : b;
+}
+
 constexpr double kHidden = -std::numeric_limits<double>::infinity();
 double by_column(int64_t, int64_t column) { return -0.75 * static_cast<double>(column % 3); }
 double by_place(int64_t row, int64_t column) { return by_column(row, row + column) * 2; }
@@ -106,6 +111,9 @@ std::vector<Case> cases() {
   const Case whole = {"whole", separate(64, 128, 32, 16)};
   Case negative = {"negative_scale", packed(20, 16)};
   negative.shape.scale = -0.3;
+  Case anew = {"begins_anew", separate(19, 19, 16, 16)};
+  anew.shape.batch = 5;
+  anew.shape.mask_period = 3;
   cut.shape.causal = true;
   wide.shape.dtype = DType::kBF16;
   return {
@@ -121,6 +129,7 @@ std::vector<Case> cases() {
       with_mask({"whole_f32", whole.shape}, DType::kF32, {2, 128, 0, 0, 1}, by_column),
       with_mask({"apart", whole.shape}, DType::kF16, {1, 0, 0, 256, 2}, by_place),
       with_mask(masked, DType::kF32, {0, 20 * 37, 0, 37, 1}, by_place),
+      with_mask(anew, DType::kF16, {0, 2 * 19 * 19, 19 * 19, 19, 1}, by_place),
       with_mask(bert, DType::kF16, {0, 33, 0, 0, 1}, by_column),
       with_mask(hidden, DType::kF16, {0, 0, 0, 0, 0}, lowest_of_f16),
       with_zeros(with_mask(zeros, DType::kF16, by_rows_and_heads, third_rows)),
@@ -173,11 +182,14 @@ Buffers buffers_of(const Case& one) {
     const AttentionPlace& place = s.mask_place;
     const int64_t extent = extent_of(place, s, s.heads, s.rows, s.columns);
     std::vector<double> mask(static_cast<size_t>(extent));
+    const int64_t by_batch = s.mask_period > 0 ? 1 : 0;  // masks of the period differ
     for (int64_t i = 0; i < s.batch * s.heads; ++i) {
-      const int64_t at = place.offset + i / s.heads * place.batch + i % s.heads * place.head;
+      const int64_t at =
+          place.offset + mask_row(s, i / s.heads) * place.batch + i % s.heads * place.head;
       for (int64_t r = 0; r < s.rows; ++r) {
         for (int64_t c = 0; c < s.columns; ++c) {
-          mask[static_cast<size_t>(at + r * place.row + c * place.element)] = one.mask(r, c);
+          mask[static_cast<size_t>(at + r * place.row + c * place.element)] =
+              one.mask(r + by_batch * mask_row(s, i / s.heads), c);
         }
       }
     }
@@ -213,7 +225,7 @@ std::vector<double> expected(const AttentionShape& s, const Buffers& buffers) {
             score += in[0][at(s.q, b, h, r, e)] * in[1][at(s.k, b, shared, c, e)];
           }
           score *= s.scale;
-          if (s.mask != DType::kBool) score += in[3][at(s.mask_place, b, h, r, c)];
+          if (s.mask != DType::kBool) score += in[3][at(s.mask_place, mask_row(s, b), h, r, c)];
           // A mask that hides every column hides none, unless zeros are asked for.
           const bool exact = s.masked_row_zero && (score == kHidden || s.mask == DType::kF16);
           scores.push_back(exact ? score : std::max(score, -30000.0));

@@ -43,10 +43,10 @@ DepthwiseShape lopsided() {
 }
 
 std::vector<DepthwiseShape> cases() {
-  return {shape(DType::kF16, 2, 14, 16, 3),     shape(DType::kBF16, 1, 11, 8, 5),
-          shape(DType::kF16, 1, 13, 24, 3, 2),  shape(DType::kF16, 1, 16, 8, 5, 2),
-          shape(DType::kBF16, 2, 7, 32, 7),     shape(DType::kF16, 1, 1, 8, 3),
-          shape(DType::kF16, 1, 9, 8, 1),       lopsided()};
+  return {shape(DType::kF16, 2, 14, 16, 3),    shape(DType::kBF16, 1, 11, 8, 5),
+          shape(DType::kF16, 1, 13, 24, 3, 2), shape(DType::kF16, 1, 16, 8, 5, 2),
+          shape(DType::kBF16, 2, 7, 32, 7),    shape(DType::kF16, 1, 1, 8, 3),
+          shape(DType::kF16, 1, 9, 8, 1),      lopsided()};
 }
 
 std::string name_of(const DepthwiseShape& s) {
@@ -149,10 +149,9 @@ codegen::HostProgram::Item item_of(const Variant& variant) {
   }
   item.kernel.buffers.push_back({variant.shape.dtype, results, true});
   item.source.text = variant.text;
-  item.source.launches = {
-      {"kiln_depthwise",
-       static_cast<uint64_t>(depthwise_blocks(variant.shape, variant.tiling)),
-       static_cast<uint32_t>(kDepthwiseThreads)}};
+  item.source.launches = {{"kiln_depthwise",
+                           static_cast<uint64_t>(depthwise_blocks(variant.shape, variant.tiling)),
+                           static_cast<uint32_t>(kDepthwiseThreads)}};
   return item;
 }
 
@@ -179,9 +178,8 @@ TEST(DepthwiseKernel, ConvolvesAndFinishesInEveryTiling) {
     const auto outputs = program->run(i, bytes);
     ASSERT_TRUE(outputs.ok()) << outputs.error().message;
     const auto want = expected(one, inputs);
-    const auto found =
-        test::to_doubles({{one.dtype, {static_cast<int64_t>(want.size())}},
-                          SharedBytes::take(Bytes((*outputs)[0]))});
+    const auto found = test::to_doubles({{one.dtype, {static_cast<int64_t>(want.size())}},
+                                         SharedBytes::take(Bytes((*outputs)[0]))});
     const double tolerance = one.dtype == DType::kF16 ? 1e-3 : 8e-3;
     for (size_t e = 0; e < want.size(); ++e) {
       ASSERT_NEAR(found[e], want[e], tolerance * std::abs(want[e]) + 1e-4) << "element " << e;
@@ -235,8 +233,7 @@ TEST(DepthwiseKernel, SaysWhatItDoesNotTake) {
   EXPECT_EQ(refusal(good, [](auto& s) { s.channels = 12; }), "12 channels are no multiple of 8");
   EXPECT_EQ(refusal(good, [](auto& s) { s.dtype = DType::kF32; }),
             "the operands are f32, f16 or bf16 expected");
-  EXPECT_EQ(refusal(good, [](auto& s) { s.window_x = 40; }),
-            "a window of 40 columns is too wide");
+  EXPECT_EQ(refusal(good, [](auto& s) { s.window_x = 40; }), "a window of 40 columns is too wide");
   EXPECT_NE(refusal(good, [](auto& s) { s.batch = 0; }), "");
   EXPECT_NE(refusal(good, [](auto& s) { s.pad_x = -1; }), "");
   EXPECT_NE(refusal(good, [](auto& s) { s.batch = int64_t{1} << 40; }), "");

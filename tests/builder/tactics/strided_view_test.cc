@@ -20,6 +20,10 @@ class Chain {
     std::vector<ir::NodeId> passed;
     return view_of_input(graph_, last_, passed);
   }
+  Result<StridedView> repeated() {
+    std::vector<ir::NodeId> passed;
+    return repeated_view_of_input(graph_, last_, passed);
+  }
   Result<StridedView> in_output() {
     std::vector<ir::NodeId> passed;
     graph_.mark_output(last_);
@@ -51,6 +55,24 @@ TEST(StridedView, ReshapesSplitAndJoin) {
   // Extents of 1 come and go.
   EXPECT_EQ(Chain({2, 1, 3}).then(ir::Reshape{{6}}).of_input()->strides, (Shape{1}));
   EXPECT_EQ(Chain({6}).then(ir::Reshape{{1, 6, 1}}).of_input()->dims, (Shape{1, 6, 1}));
+}
+
+TEST(StridedView, WhatRepeatsHasExtentOneOrBeginsAnew) {
+  const auto rows = [] { return Chain({1, 4, 3}).then(ir::Broadcast{{5, 4, 3}}).repeated(); };
+  EXPECT_EQ(rows()->dims, (Shape{1, 4, 3}));
+  // Five times four rows: row 7 is row 3 again.
+  Chain anew({1, 4, 1, 3});
+  anew.then(ir::Broadcast{{5, 4, 1, 3}}).then(ir::Reshape{{20, 1, 3}});
+  const auto view = anew.repeated();
+  ASSERT_TRUE(view.ok()) << view.error().message;
+  EXPECT_EQ(view->dims, (Shape{4, 1, 3}));
+  EXPECT_EQ(view->strides[0], 3);
+  EXPECT_FALSE(anew.of_input().ok());
+  // Each row five times, and a repetition inside of another axis, are neither.
+  EXPECT_FALSE(
+      Chain({4, 1, 3}).then(ir::Broadcast{{4, 5, 3}}).then(ir::Reshape{{20, 3}}).repeated().ok());
+  EXPECT_FALSE(
+      Chain({2, 1, 4}).then(ir::Broadcast{{2, 5, 4}}).then(ir::Reshape{{2, 20}}).repeated().ok());
 }
 
 TEST(StridedView, AnAxisOfSeveralStridesIsRefused) {

@@ -18,7 +18,8 @@ using test::narrowed;
 
 class AttentionTactics : public testing::TestWithParam<std::string> {};
 
-// Every layer is a problem that cuDNN has words for, its heads split and joined without a kernel.
+// Every layer is a problem that cuDNN has words for, its heads split and joined without a kernel;
+// but for masks of shifted windows, which begin anew with every image.
 TEST_P(AttentionTactics, EveryLayerIsOneCuDnnProblemAndResultsStay) {
   const auto imported = test::import_tiny(GetParam(), 3);
   ASSERT_TRUE(imported.ok()) << imported.error().message;
@@ -29,7 +30,9 @@ TEST_P(AttentionTactics, EveryLayerIsOneCuDnnProblemAndResultsStay) {
     if (region.kind != ir::Region::Kind::kAttention) continue;
     layers += 1;
     const auto problem = attention_problem(*region.body);
-    EXPECT_TRUE(problem.ok()) << after.node(id).name << ": " << problem.error().message;
+    if (problem.ok()) continue;
+    EXPECT_EQ(problem.error().message, "the mask repeats along the batch") << after.node(id).name;
+    EXPECT_TRUE(GetParam().starts_with("swin")) << after.node(id).name;
   }
   EXPECT_EQ(layers, test::tiny_models()[GetParam()]["attention_layers"].get<int>());
   EXPECT_LT(after.topological_order().size(), before.topological_order().size());

@@ -63,8 +63,8 @@ std::string region(const std::string& t, int groups, const std::string& w, int d
   const std::string extents = dilation == 1 ? "2x16x6x6" : "2x16x4x4";
   const std::string y = last ? (dilation == 1 ? "2x6x6x16" : "2x4x4x16") : extents;
   const std::string d = std::to_string(dilation);
-  std::string text = "graph {\n  input %0 : " + t + "[2x6x6x16] \"x\"\n  input %1 : " + t + "[" + w +
-                     "] \"w\"\n  input %2 : " + t + "[16] \"bias\"\n" +
+  std::string text = "graph {\n  input %0 : " + t + "[2x6x6x16] \"x\"\n  input %1 : " + t + "[" +
+                     w + "] \"w\"\n  input %2 : " + t + "[16] \"bias\"\n" +
                      "  const %3 : f32[] \"three\" = 3\n  const %4 : f32[] \"zero\" = 0\n" +
                      "  const %5 : f32[] \"six\" = 6\n";
   text += "  %6 = transpose{perm=[0, 3, 1, 2]}(%0) : " + t + "[2x16x6x6]\n";
@@ -110,11 +110,9 @@ TEST_F(DepthwiseProvider, OneLaunchComputesTheRegion) {
 }
 
 TEST_F(DepthwiseProvider, SaysWhatItDoesNotTake) {
-  EXPECT_EQ(refusal(region("f16", 1, "16x16x3x3")),
-            "channels are not convolved each by itself");
+  EXPECT_EQ(refusal(region("f16", 1, "16x16x3x3")), "channels are not convolved each by itself");
   EXPECT_EQ(refusal(region("f16", 8, "16x2x3x3")), "channels are not convolved each by itself");
-  EXPECT_EQ(refusal(region("f32", 16, "16x1x3x3")),
-            "the operands are f32, f16 or bf16 expected");
+  EXPECT_EQ(refusal(region("f32", 16, "16x1x3x3")), "the operands are f32, f16 or bf16 expected");
   EXPECT_EQ(refusal(region("f16", 16, "16x1x3x3", 2)), "the window has gaps");
   EXPECT_EQ(refusal(region("f16", 16, "16x1x3x3"), false), "its weights are computed");
 }
