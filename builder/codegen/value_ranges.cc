@@ -111,7 +111,7 @@ class RangeWalk {
       case ScalarFn::kSigmoid:
         return monotonic([](double x) { return 1 / (1 + std::exp(-x)); });
       case ScalarFn::kSqrt:
-        return {0, std::sqrt(std::max(arg(0).high, 0.0))};
+        return {std::sqrt(std::max(arg(0).low, 0.0)), std::sqrt(std::max(arg(0).high, 0.0))};
       case ScalarFn::kMin:
         return {std::min(arg(0).low, arg(1).low), std::min(arg(0).high, arg(1).high)};
       case ScalarFn::kMax:

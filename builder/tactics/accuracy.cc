@@ -1,5 +1,7 @@
 #include "builder/tactics/accuracy.h"
 
+#include <algorithm>
+
 namespace kiln {
 
 AccuracyPolicy accuracy_for(DType dtype, bool tf32) {
@@ -17,15 +19,30 @@ AccuracyPolicy accuracy_for(DType dtype, bool tf32) {
   }
 }
 
+namespace {
+
+// Of a row's scale: a step of the type at the largest of a row's elements. What lies there on the
+// way may be a step off and then be taken from something as large.
+double step_on_the_way(DType dtype) {
+  constexpr double kLargest = 8;  // times the scale
+  if (dtype == DType::kBF16) return kLargest * 0x1p-8;
+  return dtype == DType::kF16 ? kLargest * 0x1p-11 : 0;
+}
+
+}  // namespace
+
 AccuracyPolicy accuracy_within(const ir::Graph& body, DType output, bool tf32) {
   AccuracyPolicy loosest = accuracy_for(output, tf32);
   if (!is_float(output)) return loosest;
+  double step = 0;
   for (ir::NodeId id : body.topological_order()) {
     for (ir::ValueId value : body.node(id).outputs) {
       const AccuracyPolicy policy = accuracy_for(body.type(value).dtype, tf32);
       if (policy.rtol > loosest.rtol) loosest = policy;
+      if (!body.is_output(value)) step = std::max(step, step_on_the_way(body.type(value).dtype));
     }
   }
+  loosest.atol = std::max(loosest.atol, step);
   return loosest;
 }
 

@@ -13,6 +13,22 @@ int runs_in_a_graph(uint64_t weights_bytes, uint64_t cache_bytes) {
   return static_cast<int>(std::clamp(cold, kFew, kMany));
 }
 
+int runs_in_a_short_graph(int most, double us) {
+  constexpr double kGraphUs = 5000;
+  constexpr int kFew = 2;
+  return static_cast<int>(
+      std::clamp<double>(kGraphUs / std::max(us, 0.1), std::min(kFew, most), most));
+}
+
+Result<double> DeviceClock::glance() {
+  const int all = copies_;
+  copies_ = std::min(all, 2);
+  KILN_RETURN_IF_ERROR(time(1));  // warms up
+  KILN_ASSIGN_OR_RETURN(const double us, time(1));
+  if (!between_host_steps_) copies_ = runs_in_a_short_graph(all, us);
+  return us;
+}
+
 Result<double> DeviceClock::time(int runs) {
   if (!between_host_steps_) {
     auto us = context_.time_with_cold_weights(0, copies_, runs);

@@ -14,6 +14,8 @@ struct Spread {
 // How often a graph has a candidate, so that weights of its own for each are cold (both in bytes),
 // the launch of the graph is hidden, and one may begin while the one before it ends.
 int runs_in_a_graph(uint64_t weights_bytes, uint64_t cache_bytes);
+// At most `most`, fewer where a run takes so many microseconds that the graph would take long.
+int runs_in_a_short_graph(int most, double us);
 
 // Times a candidate on the device as a part of a model that runs again and again: in a graph with
 // others, its activations still in the cache, its weights not, as the rest of the model has passed
@@ -24,6 +26,10 @@ class DeviceClock {
   DeviceClock(ExecutionContext& context, uint64_t weights_bytes, uint64_t cache_bytes)
       : context_(context), copies_(runs_in_a_graph(weights_bytes, cache_bytes)) {}
 
+  // Roughly how long one run takes, in microseconds: a graph of few runs, once. Those of a slow
+  // candidate, or of one that launches many kernels, would take long to make and to run; where this
+  // says so, the other functions' graphs have fewer runs. Must be called before them.
+  Result<double> glance();
   // Microseconds of one run of the candidate, the mean of `runs` runs of the graph.
   Result<double> time(int runs);
   // The same, of runs that take that long together.

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "builder/codegen/free_roundings.h"
+
 namespace kiln::codegen {
 namespace {
 
@@ -85,6 +87,7 @@ KernelFacts::KernelFacts(const loop::LoopKernel& of) : kernel(of) {
   touches_once = find_single_touches(*this);
   ranges = value_ranges(kernel);
   tolerances = value_tolerances(kernel, ranges);
+  rounds_freely = free_roundings(kernel);
   wide_index = extent(reduced | parallel) > kMaxNarrow - kLargestStep;
   for (const Expr& e : kernel.exprs) {
     wide_index |= !is_narrow(e.map, kernel);

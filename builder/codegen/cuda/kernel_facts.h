@@ -23,9 +23,10 @@ struct KernelFacts {
   bool makes_whole = false;
   // By expr: a load or store of elements that nothing else loads or stores, at every point.
   std::vector<bool> touches_once;
-  std::vector<Range> ranges;       // by expr
-  std::vector<double> tolerances;  // by expr
-  bool wide_index = false;         // some offset or count of points needs 64 bits
+  std::vector<Range> ranges;        // by expr
+  std::vector<double> tolerances;   // by expr
+  std::vector<bool> rounds_freely;  // by expr: see free_roundings()
+  bool wide_index = false;          // some offset or count of points needs 64 bits
 
   const loop::Expr& expr(loop::ExprId id) const { return kernel.exprs[id]; }
   // What must be computed before it: its arguments, and the indices that it gathers by.

@@ -2,8 +2,6 @@
 
 #include <algorithm>
 
-#include "builder/codegen/cuda/quick_functions.h"
-
 namespace kiln::codegen {
 namespace {
 
@@ -92,17 +90,14 @@ std::string TileCode::value_text(ExprId id, bool in_lane) const {
       return "(" + std::string(register_type(e.dtype)) + ")(" + map + ")";
     }
     default:
-      if (divides_by_shared(e)) {
-        return "divide_by_shared<" + std::string(element_type(e.dtype)) + ">(" + value(e.args[0]) +
-               ", " + value(e.args[1]) + ")";
-      }
-      if (auto quick = quick_text(
-              facts_, id, [this](ExprId arg) { return value(arg); },
-              [this](ExprId arg) { return has_value(arg); })) {
-        return *std::move(quick);
-      }
+      if (divides_by_shared(e)) return divided_by_shared(e);
+      if (auto quick = quick_text(facts_, id, known_texts())) return *std::move(quick);
       return scalar_text(facts_.kernel, e, [this](ExprId arg) { return value(arg); });
   }
+}
+
+KnownTexts TileCode::known_texts() const {
+  return {[this](ExprId id) { return value(id); }, [this](ExprId id) { return has_value(id); }};
 }
 
 // A row's elements by the row's own norm.
@@ -112,6 +107,17 @@ bool TileCode::divides_by_shared(const Expr& expr) const {
   if (facts_.level[divisor] == 0 || facts_.varies(divisor, facts_.reduced)) return false;
   if (!facts_.varies(expr.args[0], facts_.reduced)) return false;
   return !facts_.makes_whole;
+}
+
+// The reciprocal is computed once; it is finite, and no subnormal number, where the divisor's range
+// says so.
+std::string TileCode::divided_by_shared(const Expr& expr) const {
+  const Range& divisor = facts_.ranges[expr.args[1]];
+  const bool plain = bits_of(expr.dtype) <= 32 && divisor.low > 0x1p-100;
+  const std::string x = value(expr.args[0]), d = value(expr.args[1]);
+  const std::string type(element_type(expr.dtype));
+  return plain ? "op_mul<" + type + ">(" + x + ", 1.0f / " + d + ")"
+               : "divide_by_shared<" + type + ">(" + x + ", " + d + ")";
 }
 
 // --- sections ---
@@ -140,6 +146,8 @@ void TileCode::define(ExprId id, bool in_lane, const Section& section) {
   const Expr& e = facts_.expr(id);
   if (e.kind == Kind::kStore) return write(id, in_lane, section);
   if (e.kind == Kind::kReduce) {
+    const auto quick = quick_step_text(facts_, id, accumulator(id), known_texts());
+    if (quick) return out_.add(accumulator(id) + " = " + *quick + ";");
     const std::string step = std::string(reduction_type(e.reduce_fn)) + "::step<" +
                              std::string(element_type(e.dtype)) + ">(";
     return out_.add(accumulator(id) + " = " + step + accumulator(id) + ", " + value(e.args[0]) +

@@ -13,6 +13,7 @@
 #include "builder/codegen/cuda/cuda_text.h"
 #include "builder/codegen/cuda/kernel_facts.h"
 #include "builder/codegen/cuda/lane_motion.h"
+#include "builder/codegen/cuda/quick_functions.h"
 
 namespace kiln::codegen {
 
@@ -71,6 +72,8 @@ class TileCode {
   std::string load_text(loop::ExprId id, bool in_lane) const;
   std::string value_text(loop::ExprId id, bool in_lane) const;
   bool divides_by_shared(const loop::Expr& expr) const;
+  std::string divided_by_shared(const loop::Expr& expr) const;
+  KnownTexts known_texts() const;
   std::string stored_value(const loop::Expr& store) const;
   void define(loop::ExprId id, bool in_lane, const Section& section);
   void load_pack(loop::ExprId id, const Section& section);

@@ -136,7 +136,17 @@ std::vector<Case> cases() {
          const auto half = b.fn(ScalarFn::kMul, {wide, b.scalar(0.5f)});
          return b.op(ir::Cast{b.graph.type(x).dtype}, {b.fn(ScalarFn::kMul, {half, sum})});
        },
-       [](double x) { return 0.5 * x * std::erfc(-x / std::sqrt(2.0)); }, "quick_one_plus_erf"});
+       // The limit, where the product itself is none.
+       [](double x) { return x == -INFINITY ? 0.0 : 0.5 * x * std::erfc(-x / std::sqrt(2.0)); },
+       "quick_gelu"});
+  all.push_back(
+      {"gelu of another scale",
+       [](Body& b, auto x) {
+         const auto wide = b.op(ir::Cast{DType::kF32}, {x});
+         const auto sum = b.fn(ScalarFn::kAdd, {b.fn(ScalarFn::kErf, {wide}), b.scalar(1.0f)});
+         return b.op(ir::Cast{b.graph.type(x).dtype}, {b.fn(ScalarFn::kMul, {wide, sum})});
+       },
+       [](double x) { return x * std::erfc(-x); }, "quick_one_plus_erf"});
   return all;
 }
 

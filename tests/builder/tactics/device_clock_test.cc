@@ -21,5 +21,13 @@ TEST(DeviceClock, PutsRunsThatOutgrowTheCacheBehindEachOtherToo) {
   EXPECT_EQ(runs_in_a_graph(234'881'024, kCache), 4);
 }
 
+TEST(DeviceClock, KeepsGraphsOfSlowCandidatesShort) {
+  EXPECT_EQ(runs_in_a_short_graph(256, 3.5), 256);
+  EXPECT_EQ(runs_in_a_short_graph(256, 100), 50);
+  EXPECT_EQ(runs_in_a_short_graph(256, 80'000), 2);
+  EXPECT_EQ(runs_in_a_short_graph(1, 80'000), 1);
+  EXPECT_EQ(runs_in_a_short_graph(256, 0), 256);
+}
+
 }  // namespace
 }  // namespace kiln

@@ -53,6 +53,9 @@ KILN_DEVICE float max_or_nan(float a, float b) {
   return x;
 }
 
+// Between 0 and 1; 0 for NaN.
+KILN_DEVICE float saturate(float x) { return __saturatef(x); }
+
 template <class T>
 KILN_DEVICE T shuffle_xor(T x, int mask) {
   return __shfl_xor_sync(0xFFFFFFFFu, x, mask);

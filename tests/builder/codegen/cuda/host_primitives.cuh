@@ -201,6 +201,7 @@ static inline unsigned bf16_of(float x) {
 static inline float quick_reciprocal(float x) { return std::fabs(x) > 0x1p126f ? 0 : 1 / x; }
 static inline float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 static inline float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
+static inline float saturate(float x) { return x >= 1 ? 1 : x >= 0 ? x : 0; }
 
 template <int kBytes, bool kOnce = false>
 static inline void load_words(const void* from, unsigned* words) {
