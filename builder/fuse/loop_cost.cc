@@ -73,6 +73,25 @@ int64_t loop_points(const Graph& body) {
   return points;
 }
 
+// How many elements of `value` the body reads: of slices only what they keep.
+int64_t elements_read(const Graph& body, ValueId value) {
+  const int64_t all = body.type(value).elements();
+  int64_t read = 0;
+  for (const ir::Use& use : body.value(value).uses) {
+    const ir::Node& reader = body.node(use.node);
+    if (std::holds_alternative<ir::Slice>(reader.op)) {
+      read += body.type(reader.outputs[0]).elements();
+    } else if (std::holds_alternative<ir::Reshape>(reader.op) ||
+               std::holds_alternative<ir::Transpose>(reader.op)) {
+      read += elements_read(body, reader.outputs[0]);
+    } else {
+      return all;
+    }
+    if (read >= all) return all;
+  }
+  return body.is_output(value) ? all : read;
+}
+
 }  // namespace
 
 double loop_cost(const Graph& body) {
@@ -80,8 +99,7 @@ double loop_cost(const Graph& body) {
   const int64_t points = loop_points(body);
   double cost = kKernelBytes;
   for (ValueId input : body.inputs()) {
-    const TensorType& type = body.type(input);
-    cost += bytes(type, std::min(type.elements(), points));
+    cost += bytes(body.type(input), std::min(elements_read(body, input), points));
   }
   for (ValueId output : body.outputs())
     cost += bytes(body.type(output), body.type(output).elements());
