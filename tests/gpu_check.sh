@@ -72,11 +72,13 @@ check_some() {
 # Many at once: what is fastest does not matter here, so they may disturb each other.
 check_models() {
   local kind
-  for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*' 'dependent*'; do
+  for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*' 'convnext*' \
+    'swin*' 'densenet*' 'dependent*'; do
     check_some "small-${kind%?}" --max-batch 4 --only "$kind" &
   done
   wait
-  for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*'; do
+  for kind in 'bert*' 'gpt2*' 't5*' 'vit*' 'resnet*' 'mobilenet*' 'unet*' 'convnext*' \
+    'swin*' 'densenet*'; do
     check_some "small-${kind%?}-half" --max-batch 2 --half --only "${kind}_torchscript" &
   done
   check_some trained --set real --only 'rapidocr*' &

@@ -6,7 +6,7 @@
 
 Every module of tests/models/architectures.py is exported, built by engine-build and run by
 engine-run and by PyTorch. Both are timed by the GPU's own clock on tensors that lie there: Kiln its
-steps, PyTorch its call. Rounds alternate; the median over all of a subject's rounds is written, and
+steps, PyTorch its call. With fp16 both read and write halves. Rounds alternate; the median over all of a subject's rounds is written, and
 the cosine of Kiln's output with PyTorch's in f32. Rows are {workload, batch, dtype, subject, p50_ms,
 p99_ms}; a subject that fails is printed with its reason and has no row.
 """
@@ -59,6 +59,8 @@ def build(arguments, name, path, inputs):
                "--timing-cache", arguments.work / "timing.json"]
     if arguments.dtype != "fp32":
         command.append("--" + arguments.dtype)
+    if arguments.dtype == "fp16":
+        command.append("--io-fp16")
     (arguments.work / f"{name}.txt").write_text(run(command, arguments.build_seconds))
     return engine
 
@@ -66,7 +68,9 @@ def build(arguments, name, path, inputs):
 def time_kiln(arguments, engine, inputs):
     """engine-run's benchmark, and the outputs."""
     source, target = arguments.work / "in.npz", arguments.work / "out.npz"
-    np.savez(source, **{name: value.numpy() for name, value in inputs.items()})
+    half = arguments.dtype == "fp16"
+    np.savez(source, **{name: (value.half() if half and value.is_floating_point() else value).numpy()
+                        for name, value in inputs.items()})
     command = [arguments.programs / "engine-run", engine, "--inputs", source]
     run([*command, "--outputs", target], 120)
     measured = run([*command, "--benchmark", "--duration", "0.5", "--json"], 120)
