@@ -1,6 +1,7 @@
 // The CUDA target's tactic providers: kernels for few rows and for depthwise convolutions,
-// cuBLASLt, cuDNN, our attention, generated kernels; what is around a region's anchors grouped into
-// generated kernels, the anchors as well, and the host's kernels.
+// cuBLASLt, these for convolutions that are products, cuDNN, our attention, generated kernels; what
+// is around a region's anchors grouped into generated kernels, the anchors as well, and the host's
+// kernels.
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
@@ -10,6 +11,7 @@
 #include "builder/tactics/cuda/depthwise_provider.h"
 #include "builder/tactics/cuda/few_rows_provider.h"
 #include "builder/tactics/cuda/lower_device.h"
+#include "builder/tactics/cuda/pointwise_conv_provider.h"
 #include "builder/tactics/decompose_attention.h"
 #include "builder/tactics/lower_grouped.h"
 #include "builder/tactics/spell_out/spell_out.h"
@@ -118,6 +120,7 @@ constexpr TacticProvider kCudaProviders[] = {
     {"few-rows", 2, Trial::kAlways, few_rows_candidates, few_rows_lower},
     {"depthwise", 1, Trial::kAlways, depthwise_candidates, depthwise_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
+    {"pointwise-conv", 1, Trial::kAlways, pointwise_conv_candidates, pointwise_conv_lower},
     {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
     {"attention", 2, Trial::kAlways, attention_candidates, attention_lower},
     {"generated", 1, Trial::kAlways, generated_candidates, generated_lower},
