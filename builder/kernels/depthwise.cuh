@@ -13,15 +13,19 @@ constexpr int kBands = (kOutHeight + kBand - 1) / kBand;
 constexpr int kWork = kBatch * kBands * kRuns * kGroups;
 constexpr int kCells = (kRun - 1) * kStrideX + kWindowX;
 constexpr int kLines = (kBand - 1) * kStrideY + kWindowY;
+// Few lines are loaded all at once: a thread then waits for memory once.
+constexpr bool kAtOnce = kLines * kCells <= 25;
 
 using Piece = Pack<Element, kVector>;
 
-// What the patch that begins at column `first` reads of a line of the input.
-KILN_DEVICE void load_line(const char* x, int line_at, int first, Piece (&cells)[kCells]) {
+// What the patch that begins at column `first` reads of a line of the input; zeros unless the line
+// is there.
+KILN_DEVICE void load_line(const char* x, bool line_there, int line_at, int first,
+                           Piece (&cells)[kCells]) {
 #pragma unroll
   for (int cell = 0; cell < kCells; ++cell) {
     const int column = first + cell;
-    const bool there = column >= 0 && column < kWidth;
+    const bool there = line_there && column >= 0 && column < kWidth;
     cells[cell] = there ? load<Element, kVector>(x, line_at + column * kChannels) : Piece{};
   }
 }
@@ -52,19 +56,34 @@ KILN_DEVICE void depthwise(const char* x, const char* w, const Operands& operand
   const int out_y = work / (kGroups * kRuns) % kBands * kBand;
   const int image = work / (kGroups * kRuns * kBands);
 
+  const int first_y = out_y * kStrideY - kPadY, first_x = out_x * kStrideX - kPadX;
+  const int image_at = image * kHeight * kWidth * kChannels + channel;
+  const auto is_there = [&](int line) { return first_y + line >= 0 && first_y + line < kHeight; };
+  const auto load_at = [&](int line, Piece(&cells)[kCells]) {
+    load_line(x, is_there(line), image_at + (first_y + line) * kWidth * kChannels, first_x, cells);
+  };
   Elements sums[kBand][kRun] = {};
-#pragma unroll 1
-  for (int line = 0; line < kLines; ++line) {
-    const int y = out_y * kStrideY - kPadY + line;
-    if (y < 0 || y >= kHeight) continue;
-    Piece cells[kCells];
-    load_line(x, (image * kHeight + y) * kWidth * kChannels + channel, out_x * kStrideX - kPadX,
-              cells);
+  const auto add = [&](int line, const Piece(&cells)[kCells]) {
 #pragma unroll
     for (int row = 0; row < kBand; ++row) {
       const int window_row = line - row * kStrideY;
       if (window_row < 0 || window_row >= kWindowY) continue;
       add_line(cells, w, channel, window_row, sums[row]);
+    }
+  };
+  if constexpr (kAtOnce) {
+    Piece cells[kLines][kCells];
+#pragma unroll
+    for (int line = 0; line < kLines; ++line) load_at(line, cells[line]);
+#pragma unroll
+    for (int line = 0; line < kLines; ++line) add(line, cells[line]);
+  } else {
+#pragma unroll 1
+    for (int line = 0; line < kLines; ++line) {
+      if (!is_there(line)) continue;
+      Piece cells[kCells];
+      load_at(line, cells);
+      add(line, cells);
     }
   }
 #pragma unroll

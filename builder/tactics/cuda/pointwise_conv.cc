@@ -108,20 +108,19 @@ class Rewriter {
       turned_[result] = true;
       return Ok();
     }
-    const bool elementwise = std::holds_alternative<ir::Pointwise>(node.op) ||
-                             std::holds_alternative<ir::Cast>(node.op);
+    const bool elementwise =
+        std::holds_alternative<ir::Pointwise>(node.op) || std::holds_alternative<ir::Cast>(node.op);
     if (!elementwise) return refuse("what follows is more than functions of single elements");
     return emit(node.op, node.inputs, result);
   }
 
   Result<> multiply(const ir::Node& node) {
     const ValueId result = node.outputs[0];
-    KILN_RETURN_IF_ERROR(
-        emit(ir::MatMul{false, true}, {node.inputs[0], node.inputs[1]}, result));
+    KILN_RETURN_IF_ERROR(emit(ir::MatMul{false, true}, {node.inputs[0], node.inputs[1]}, result));
     if (node.inputs.size() < 3) return Ok();
     const ValueId product = map_.at(result);
-    KILN_ASSIGN_OR_RETURN(
-        const NodeId sum, made_->add_node(node.name, node.origins, ir::Pointwise{ScalarFn::kAdd},
+    KILN_ASSIGN_OR_RETURN(const NodeId sum,
+                          made_->add_node(node.name, node.origins, ir::Pointwise{ScalarFn::kAdd},
                                           {product, map_.at(node.inputs[2])}));
     map_[result] = made_->result(sum);
     return Ok();

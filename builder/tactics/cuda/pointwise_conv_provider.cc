@@ -54,7 +54,8 @@ std::vector<Tactic> pointwise_conv_candidates(const TacticQuery& query, std::str
       if (forms[tactic.key.substr(0, tactic.key.find('/'))]++ >= kMostOfAForm) continue;
       tactics.push_back({std::string(provider.name) + ":" + tactic.key});
     }
-    if (!why.empty()) refusal += (refusal.empty() ? "" : "; ") + std::string(provider.name) + ": " + why;
+    if (!why.empty())
+      refusal += (refusal.empty() ? "" : "; ") + std::string(provider.name) + ": " + why;
   }
   return tactics;
 }

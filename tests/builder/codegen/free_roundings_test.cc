@@ -86,8 +86,8 @@ TEST(FreeRoundings, BringResultsNearerToTheExactOnes) {
   const auto normal = b.op(ir::Cast{DType::kBF16}, {b.fn(ScalarFn::kDiv, {wide, root})});
   b.out(b.fn(ScalarFn::kMul, {normal, weight}));
   const loop::LoopKernel kernel = *lower_to_loop(b.graph);
-  auto source = emit_cuda(kernel, {.family = Family::kRows, .threads = 128, .vector = 8,
-                                   .group = 128, .keep = true});
+  auto source = emit_cuda(
+      kernel, {.family = Family::kRows, .threads = 128, .vector = 8, .group = 128, .keep = true});
   ASSERT_TRUE(source.ok()) << source.error().message;
   const auto program = HostProgram::compile({{kernel, *std::move(source)}});
   ASSERT_TRUE(program.ok()) << program.error().message;
@@ -118,7 +118,8 @@ TEST(FreeRoundings, BringResultsNearerToTheExactOnes) {
   std::memcpy(got.data(), ran->front().data(), got.size() * 2);
   for (size_t row = 0; row < kRows; ++row) {
     double squares = 0;
-    for (size_t c = 0; c < kColumns; ++c) squares += std::pow(wide_of(values[row * kColumns + c]), 2);
+    for (size_t c = 0; c < kColumns; ++c)
+      squares += std::pow(wide_of(values[row * kColumns + c]), 2);
     const double scale = 1 / std::sqrt(squares / kColumns + 1e-5);
     for (size_t c = 0; c < kColumns; ++c) {
       const size_t i = row * kColumns + c;

@@ -87,8 +87,9 @@ ir::Region region(const std::string& w, const std::string& strides, bool last = 
             : "  %3 = tanh(%0) : f16[2x16x3x4]\n") +
       "  %4 = conv{dilations=[1, 1], groups=1, pads_begin=[0, 0], pads_end=[0, 0], strides=[" +
       strides + "]}(%3, %1) : f16[2x8x" + y + "]\n" +
-      "  %5 = transpose{perm=[0, 3, 1, 2]}(%2) : f16[2x8x" + y + "]\n" + "  %6 = add(%4, %5) : f16[2x8x" +
-      y + "]\n  %7 = transpose{perm=[0, 2, 3, 1]}(%6) : f16[2x" + y + "x8]\n  output %7 \"y\"\n}");
+      "  %5 = transpose{perm=[0, 3, 1, 2]}(%2) : f16[2x8x" + y + "]\n" +
+      "  %6 = add(%4, %5) : f16[2x8x" + y + "]\n  %7 = transpose{perm=[0, 2, 3, 1]}(%6) : f16[2x" +
+      y + "x8]\n  output %7 \"y\"\n}");
   std::string named;
   for (std::string line; std::getline(lines, line);) {
     named += line + (line.starts_with("  %") ? " ; \"n\"\n" : "\n");
@@ -146,8 +147,8 @@ TEST(PointwiseConv, OneLaunchOfAKernelForFewRows) {
   ASSERT_EQ(lowered->steps.size(), 1u);
   const auto& launch = std::get<LocalLaunch>(lowered->steps[0]);
   using Kind = LocalBuffer::Kind;
-  EXPECT_EQ(launch.inputs, (std::vector<LocalBuffer>{
-                               {Kind::kInput, 0}, {Kind::kInput, 1}, {Kind::kInput, 2}}));
+  EXPECT_EQ(launch.inputs,
+            (std::vector<LocalBuffer>{{Kind::kInput, 0}, {Kind::kInput, 1}, {Kind::kInput, 2}}));
   EXPECT_FALSE(pointwise_conv_lower(query, {"fastest:possible"}).ok());
   EXPECT_FALSE(pointwise_conv_lower(query, {"few-rows"}).ok());
 }
