@@ -2,6 +2,7 @@
 
 #include "builder/clean/absorb_transposes.h"
 #include "builder/clean/collapse_view_chains.h"
+#include "builder/clean/convolve_before_resize.h"
 #include "builder/clean/fold_channel_affine.h"
 #include "builder/clean/fold_constants.h"
 #include "builder/clean/merge_equal_nodes.h"
@@ -42,6 +43,8 @@ constexpr Pass kPipeline[] = {
     {.name = "sink-transposes", .stage = kClean, .run = clean::sink_transposes},
     // After the constants of a normalisation are folded, so that each is one number a channel.
     {.name = "fold-channel-affine", .stage = kClean, .run = clean::fold_channel_affine},
+    // After what scales and shifts channels has joined the convolution.
+    {.name = "convolve-before-resize", .stage = kClean, .run = clean::convolve_before_resize},
     // After what scales and shifts channels is folded: a MatMul lies behind another layout.
     {.name = "patch-convolutions", .stage = kClean, .run = clean::patch_convolutions},
     // Last, so that it sees the nodes that the other rules made equal.
