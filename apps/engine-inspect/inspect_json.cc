@@ -55,6 +55,10 @@ struct AddFields {
     json["block"] = step.block;
     json["shared_bytes"] = step.shared_bytes;
     json["programmatic"] = step.programmatic;
+    for (const plan::TensorMap& map : step.tensor_maps) {
+      json["tensor_maps"].push_back(
+          {{"operand", map.operand}, {"columns", map.columns}, {"box_rows", map.box_rows}});
+    }
     call(step);
   }
   void operator()(const plan::Copy& step) {

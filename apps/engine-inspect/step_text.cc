@@ -54,6 +54,8 @@ std::string launch_text(const plan::KernelLaunch& launch) {
   std::string text =
       launch.entry + "<<<" + extents_text(launch.grid) + ", " + extents_text(launch.block);
   if (launch.shared_bytes > 0) text += ", " + std::to_string(launch.shared_bytes) + " B shared";
+  const size_t maps = launch.tensor_maps.size();
+  if (maps > 0) text += ", " + std::to_string(maps) + (maps == 1 ? " tensor map" : " tensor maps");
   return text + ">>>" + (launch.programmatic ? " programmatic" : "");
 }
 

@@ -113,7 +113,8 @@ void PlanBuilder::add_steps(const ScheduledRegion& region, uint32_t number, cons
                                 launch->programmatic,
                                 resolve.operands(launch->inputs),
                                 resolve.operands(launch->outputs),
-                                resolve.workspace(launch->workspace_bytes)};
+                                resolve.workspace(launch->workspace_bytes),
+                                launch->tensor_maps};
     }
     if (const auto* call = std::get_if<LibraryCall>(&step)) {
       const uint32_t operation = blobs_.add(encode(call->operation));

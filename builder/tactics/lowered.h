@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "builder/verify/reference.h"
+#include "formats/engine_file/plan.h"
 #include "formats/operation/operation.h"
 
 namespace kiln {
@@ -33,7 +34,8 @@ struct HostPluginCall {
   uint64_t workspace_bytes = 0;
 };
 
-// A launch of a generated kernel. Its parameters: inputs, outputs, workspace if there is one.
+// A launch of a generated kernel. Its parameters: inputs, outputs, workspace if there is one,
+// tensor maps.
 struct LocalLaunch {
   SharedBytes cubin;
   std::string entry;
@@ -42,6 +44,7 @@ struct LocalLaunch {
   bool programmatic = false;
   std::vector<LocalBuffer> inputs, outputs;
   uint64_t workspace_bytes = 0;
+  std::vector<plan::TensorMap> tensor_maps = {};
 };
 
 // A call of cuBLASLt or cuDNN; the operation is what the engine's step of that kind decodes.

@@ -19,6 +19,7 @@ Result<DriverApi> open_driver() {
   KILN_RETURN_IF_ERROR(library.bind(KILN_TEXT(function), driver.member));
   KILN_CUDA_DRIVER_FUNCTIONS(KILN_BIND)
 #undef KILN_BIND
+  static_cast<void>(library.bind("cuTensorMapEncodeTiled", driver.tensor_map_encode_tiled));
   static_cast<void>(library.bind("cuFuncGetParamInfo", driver.func_get_param_info));
   static_cast<void>(library.bind("cuStreamGetCaptureInfo_v3", driver.stream_get_capture_info));
   return driver;

@@ -60,6 +60,8 @@ struct DriverApi {
 #define KILN_MEMBER(member, function) decltype(&::function) member = nullptr;
   KILN_CUDA_DRIVER_FUNCTIONS(KILN_MEMBER)
 #undef KILN_MEMBER
+  // Drivers have it from 12.0 on; or null.
+  decltype(&::cuTensorMapEncodeTiled) tensor_map_encode_tiled = nullptr;
   // cuFuncGetParamInfo, which drivers have from 12.4 on and toolkits declare from then on; or null.
   CUresult(CUDAAPI* func_get_param_info)(CUfunction function, size_t parameter, size_t* offset,
                                          size_t* bytes) = nullptr;

@@ -27,6 +27,8 @@ bool fits(uint64_t offset, uint64_t bytes, uint64_t size) {
 constexpr std::array<uint32_t, 3> kMostGrid = {2147483647, 65535, 65535};
 constexpr std::array<uint32_t, 3> kMostBlock = {1024, 1024, 64};
 constexpr uint64_t kMostThreads = 1024;
+// Of tensor maps: bytes that rows and addresses are multiples of, rows, rows of a box.
+constexpr uint64_t kMapAlignment = 16, kMostMapRows = uint64_t{1} << 32, kMostBoxRows = 256;
 
 class StepChecker {
  public:
@@ -108,7 +110,45 @@ class StepChecker {
       return corrupt("block has " + std::to_string(threads) + " threads, expected at most " +
                      std::to_string(kMostThreads));
     }
-    return check_call(step.inputs, step.outputs, step.workspace);
+    KILN_RETURN_IF_ERROR(check_call(step.inputs, step.outputs, step.workspace));
+    for (const TensorMap& map : step.tensor_maps) KILN_RETURN_IF_ERROR(check_map(map, step));
+    return Ok();
+  }
+
+  // REQUIRES: the step's operands were checked.
+  static Result<> check_map(const TensorMap& map, const KernelLaunch& step) {
+    const size_t inputs = step.inputs.size();
+    if (map.operand >= inputs + step.outputs.size()) {
+      return bad_number("a tensor map's operand", map.operand);
+    }
+    const Operand& operand =
+        map.operand < inputs ? step.inputs[map.operand] : step.outputs[map.operand - inputs];
+    const std::string name = "tensor map of operand " + std::to_string(map.operand) + " (" +
+                             kiln::to_string(operand.type) + ")";
+    const int64_t bits = bits_of(operand.type.dtype);
+    if (bits != 8 && bits != 16 && bits != 32) {
+      return corrupt(name + ": elements have " + std::to_string(bits) +
+                     " bits, expected 8, 16 or 32");
+    }
+    const uint64_t row = uint64_t{map.columns} * static_cast<uint64_t>(bits) / 8;
+    if (row == 0 || row % kMapAlignment != 0) {
+      return corrupt(name + ": rows have " + std::to_string(row) +
+                     " bytes, expected a multiple of " + std::to_string(kMapAlignment));
+    }
+    const uint64_t rows = operand.buffer.bytes / row;
+    if (rows == 0 || rows > kMostMapRows || operand.buffer.bytes % row != 0) {
+      return corrupt(name + ": " + std::to_string(operand.buffer.bytes) + " bytes are not 1 to " +
+                     std::to_string(kMostMapRows) + " rows of " + std::to_string(row));
+    }
+    if (operand.buffer.offset % kMapAlignment != 0) {
+      return corrupt(name + ": offset is " + std::to_string(operand.buffer.offset) +
+                     ", expected a multiple of " + std::to_string(kMapAlignment));
+    }
+    if (map.box_rows == 0 || map.box_rows > kMostBoxRows) {
+      return corrupt(name + ": a box has " + std::to_string(map.box_rows) +
+                     " rows, expected 1 to " + std::to_string(kMostBoxRows));
+    }
+    return Ok();
   }
 
   Result<> check_target(const char* what) const {

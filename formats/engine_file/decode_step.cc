@@ -64,6 +64,11 @@ Result<> decode_action(PlanFields& fields, const KernelLaunch& from, plan::Kerne
   to.grid = extents(from.grid());
   to.block = extents(from.block());
   KILN_RETURN_IF_ERROR(fields.decode_text(from.entry(), to.entry));
+  KILN_RETURN_IF_ERROR(fields.spend(from.tensor_maps()));
+  for (size_t i = 0; i < count(from.tensor_maps()); ++i) {
+    const TensorMap& map = *from.tensor_maps()->Get(uint32_t(i));
+    to.tensor_maps.push_back({map.operand(), map.columns(), map.box_rows()});
+  }
   return decode_operands(fields, from, to);
 }
 Result<> decode_action(PlanFields& fields, const PluginCall& from, plan::PluginCall& to) {

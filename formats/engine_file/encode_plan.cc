@@ -74,6 +74,16 @@ class PlanEncoder {
     return builder_.CreateVectorOfStructs(encoded);
   }
 
+  // 0, no field, where there are none.
+  Vector<const TensorMap*> tensor_maps(const std::vector<plan::TensorMap>& maps) {
+    if (maps.empty()) return 0;
+    std::vector<TensorMap> encoded;
+    for (const plan::TensorMap& map : maps) {
+      encoded.emplace_back(map.operand, map.columns, map.box_rows);
+    }
+    return builder_.CreateVectorOfStructs(encoded);
+  }
+
   // Each returns the union's member for a step.
   std::pair<Action, flatbuffers::Offset<void>> encode_action(const plan::HostOperation& step) {
     const auto inputs = operands(step.inputs), outputs = operands(step.outputs);
@@ -103,9 +113,10 @@ class PlanEncoder {
     const BufferRef workspace = buffer(step.workspace);
     const Extents grid(step.grid[0], step.grid[1], step.grid[2]);
     const Extents block(step.block[0], step.block[1], step.block[2]);
+    const auto maps = tensor_maps(step.tensor_maps);
     return {Action::KernelLaunch,
             CreateKernelLaunch(builder_, step.module, entry, &grid, &block, step.shared_bytes,
-                               step.programmatic, inputs, outputs, &workspace)
+                               step.programmatic, inputs, outputs, &workspace, maps)
                 .Union()};
   }
   std::pair<Action, flatbuffers::Offset<void>> encode_action(const plan::Matmul& step) {

@@ -72,8 +72,19 @@ struct Repeat {
   friend bool operator==(const Repeat&, const Repeat&) = default;
 };
 
+// How a kernel's bulk copies see an operand: as rows of `columns` elements, one after the other. A
+// copy moves a box of 128 bytes of each of `box_rows` rows, zeros where the box is outside, into
+// rows of 128 bytes of shared memory, whose 16-byte pieces are swapped as
+// CU_TENSOR_MAP_SWIZZLE_128B says; or back.
+struct TensorMap {
+  uint32_t operand = 0;  // number among the inputs, then the outputs
+  uint32_t columns = 0;
+  uint32_t box_rows = 0;
+  friend bool operator==(const TensorMap&, const TensorMap&) = default;
+};
+
 // One launch of a kernel of ours on the device. Its parameters are the addresses of the inputs, the
-// outputs and the workspace (where there is one), in this order.
+// outputs and the workspace (where there is one), and the tensor maps, in this order.
 struct KernelLaunch {
   uint32_t module = 0;  // number of a blob: a cubin
   std::string entry;
@@ -83,6 +94,7 @@ struct KernelLaunch {
   bool programmatic = false;
   std::vector<Operand> inputs, outputs;
   BufferRef workspace;
+  std::vector<TensorMap> tensor_maps;
   friend bool operator==(const KernelLaunch&, const KernelLaunch&) = default;
 };
 

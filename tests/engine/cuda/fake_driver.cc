@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "tests/engine/cuda/fake_graph.h"
+#include "tests/engine/cuda/fake_tensor_maps.h"
 
 namespace kiln::testing {
 namespace {
@@ -152,9 +153,12 @@ CUresult CUDAAPI get_function(CUfunction* function, CUmodule, const char* name) 
                             2};
   static FakeFunction add_row{
       [](size_t i, const std::vector<float*>& p) { p[2][i] = p[0][i] + p[1][i % 4]; }, 3};
-  FakeFunction* found = std::strcmp(name, "twice") == 0     ? &twice
-                        : std::strcmp(name, "add_row") == 0 ? &add_row
-                                                            : nullptr;
+  static FakeFunction mapped{[](size_t i, const std::vector<float*>& p) { p[3][i] = 2 * p[2][i]; },
+                             2, 2};
+  FakeFunction* found = std::strcmp(name, "twice") == 0          ? &twice
+                        : std::strcmp(name, "add_row") == 0      ? &add_row
+                        : std::strcmp(name, "twice_mapped") == 0 ? &mapped
+                                                                 : nullptr;
   *function = reinterpret_cast<CUfunction>(found);
   return found != nullptr ? CUDA_SUCCESS : CUDA_ERROR_NOT_FOUND;
 }
@@ -166,15 +170,18 @@ CUresult CUDAAPI set_function(CUfunction, CUfunction_attribute attribute, int va
 CUresult CUDAAPI parameter_info(CUfunction function, size_t parameter, size_t* offset,
                                 size_t* bytes) {
   const auto* fake = reinterpret_cast<FakeFunction*>(function);
-  if (parameter >= fake->parameters) return CUDA_ERROR_INVALID_VALUE;
-  *offset = parameter * sizeof(CUdeviceptr);
-  *bytes = sizeof(CUdeviceptr);
+  if (parameter >= fake->parameters + fake->maps) return CUDA_ERROR_INVALID_VALUE;
+  *offset = 0;  // nobody asks
+  *bytes = parameter < fake->parameters ? sizeof(CUdeviceptr) : sizeof(CUtensorMap);
   return CUDA_SUCCESS;
 }
 Launch launch_of(CUfunction function, size_t threads, void** parameters) {
   Launch launch{reinterpret_cast<FakeFunction*>(function), threads, {}};
   for (size_t i = 0; i < launch.function->parameters; ++i) {
     launch.addresses.push_back(*static_cast<float**>(parameters[i]));
+  }
+  for (size_t i = 0; i < launch.function->maps; ++i) {
+    launch.addresses.push_back(address_of_map(parameters[launch.function->parameters + i]));
   }
   return launch;
 }
@@ -307,7 +314,9 @@ FakeDriver& FakeDriver::instance() {
 void FakeDriver::reset() {
   state().launches = state().copies = state().rebound = state().overlapping = 0;
   state().with_most_shared = 0;
+  encoded_maps().clear();
 }
+std::vector<std::vector<uint64_t>> FakeDriver::maps() const { return encoded_maps(); }
 int FakeDriver::launches() const { return state().launches; }
 int FakeDriver::copies() const { return state().copies; }
 int FakeDriver::rebound() const { return state().rebound; }
@@ -351,6 +360,7 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.func_set_attribute = set_function;
   api.launch_kernel_ex = launch;
   api.func_get_param_info = parameter_info;
+  api.tensor_map_encode_tiled = encode_map;
   api.stream_create = stream_create;
   api.stream_destroy = stream_destroy;
   api.stream_synchronize = stream_synchronize;

@@ -11,12 +11,14 @@
 namespace kiln::testing {
 
 using Work = std::function<CUresult()>;
-// Thread `thread` of a launch, on parameters that are addresses of f32.
+// Thread `thread` of a launch, on parameters that are addresses of f32, then on those of its tensor
+// maps.
 using Kernel = void (*)(size_t thread, const std::vector<float*>& parameters);
 
 struct FakeFunction {
   Kernel kernel = nullptr;
-  size_t parameters = 0;
+  size_t parameters = 0;  // without tensor maps
+  size_t maps = 0;
 };
 struct Launch {
   const FakeFunction* function = nullptr;
