@@ -141,7 +141,7 @@ def timed_candidates(report, rows):
     failed = [f"{c['provider']}/{c['key'][:40]}: {c['reason']}" for c in region["candidates"]
               if c["verdict"] in ("wrong", "failed")]
     refused = [f"{r['provider']}: {r['reason']}" for r in region["refusals"]
-               if r["provider"] == "few-rows"]
+               if r["provider"] in ("few-rows", "many-rows")]
     return "; ".join(texts[:14] + failed[:4] + refused)
 
 

@@ -13,6 +13,9 @@
 namespace kiln::codegen {
 namespace {
 
+// The assembler's warning about asynchronous products, which would be several times slower.
+constexpr std::string_view kSerialised = "wgmma.mma_async instructions are serialized";
+
 // The largest number that stands before `unit` in the assembler's report, "Used 24 registers".
 uint32_t largest_before(std::string_view log, std::string_view unit) {
   uint32_t largest = 0;
@@ -44,6 +47,10 @@ class Program {
     const int status = api_.compile(program_, static_cast<int>(options.size()), options.data());
     const std::string log = read_log();
     if (status != 0) return Error{ErrorCode::kInternal, "device code does not compile: " + log};
+    if (log.find(kSerialised) != std::string::npos) {
+      return Error{ErrorCode::kUnsupported,
+                   "the assembler lets the tensor cores' products wait for each other: " + log};
+    }
     Cubin cubin;
     cubin.registers = largest_before(log, " registers");
     cubin.local_bytes = largest_before(log, " bytes stack frame");

@@ -23,7 +23,8 @@ struct Cubin {
 };
 
 // Text to be compiled behind device_prelude(). `arch` is a GPU's own, "sm_90a". kUnsupported if
-// there is no NVRTC, kInternal with the compiler's log if it refuses the text. Thread-safe.
+// there is no NVRTC or the code would be no good, kInternal with the compiler's log if it refuses
+// the text. Thread-safe.
 Result<Cubin> compile_cuda(std::string_view text, std::string_view arch);
 // Any other text; nothing comes before it.
 Result<Cubin> compile_plain_cuda(const std::string& text, std::string_view arch);

@@ -4,6 +4,7 @@
 #include <optional>
 #include <vector>
 
+#include "builder/codegen/cuda/lane_motion.h"
 #include "builder/codegen/cuda/loop_code.h"
 #include "builder/codegen/cuda/tile_code.h"
 
@@ -56,51 +57,183 @@ Result<ExprId> only_load(const KernelFacts& facts, uint32_t input) {
   return *found;
 }
 
-}  // namespace
+// Expr `load` of `input` and the dims whose flat index it is at.
+struct Element {
+  ExprId load = 0;
+  std::vector<uint32_t> dims;
+};
 
-Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input,
-                                     uint32_t lanes) {
-  const KernelFacts facts(kernel);
+Result<Element> element_of(const KernelFacts& facts, uint32_t input) {
   if (facts.reduced != 0 || facts.levels > 1) return refuse("what follows the product reduces");
   if (facts.wide_index) return refuse("there are over 2^31 elements");
-  KILN_ASSIGN_OR_RETURN(const ExprId load, only_load(facts, input));
-  const auto dims = digits_of(facts.expr(load).map, kernel);
+  Element element;
+  KILN_ASSIGN_OR_RETURN(element.load, only_load(facts, input));
+  const Expr& load = facts.expr(element.load);
+  auto dims = digits_of(load.map, facts.kernel);
   if (!dims) return refuse("what follows the product moves its elements");
-  if (register_type(facts.expr(load).dtype) != "float") return refuse("the product is no float");
+  if (register_type(load.dtype) != "float") return refuse("the product is no float");
+  element.dims = *std::move(dims);
+  return element;
+}
 
-  PointFunction made;
-  std::string fields, names;
+// The buffers but for `input`: of a kernel, "const void* b1, void* b2"; as arguments, "b1, b2"; as
+// members of Operands, a line each; and as variables, but for outputs that are kept.
+struct BufferTexts {
+  std::string parameters, arguments, fields, names;
+};
+
+BufferTexts buffer_texts(const loop::LoopKernel& kernel, uint32_t input, bool name_outputs) {
+  BufferTexts texts;
   for (uint32_t b = 0; b < kernel.buffers.size(); ++b) {
     if (b == input) continue;
     const std::string name = "b" + std::to_string(b);
     std::string declared = kernel.buffers[b].output ? "void* " : "const void* ";
     declared += name;
-    made.parameters.append(made.parameters.empty() ? "" : ", ").append(declared);
-    made.arguments.append(made.arguments.empty() ? "" : ", ").append(name);
-    fields.append("  ").append(declared).append(";\n");
-    names.append("  ").append(declared).append(" = operands.").append(name).append(";\n");
+    texts.parameters.append(texts.parameters.empty() ? "" : ", ").append(declared);
+    texts.arguments.append(texts.arguments.empty() ? "" : ", ").append(name);
+    texts.fields.append("  ").append(declared).append(";\n");
+    if (kernel.buffers[b].output && !name_outputs) continue;
+    texts.names.append("  ").append(declared).append(" = operands.").append(name).append(";\n");
   }
+  return texts;
+}
+
+// Whether the access is at the element's place, for both of a pair.
+bool is_beside(const KernelFacts& facts, const TileCode& tile, ExprId id, const Element& element) {
+  const Expr& e = facts.expr(id);
+  return tile.motion(id) == Motion::kPacked && e.bounds.empty() &&
+         digits_of(e.map, facts.kernel) == element.dims;
+}
+
+bool is_16_bit_float(DType dtype) { return is_float(dtype) && bits_of(dtype) == 16; }
+
+// The only store, if it can be made of pairs.
+Result<ExprId> pair_store(const KernelFacts& facts, const TileCode& tile, const Element& element) {
+  std::optional<ExprId> found;
+  for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
+    if (!facts.live[id] || facts.expr(id).kind != Kind::kStore) continue;
+    if (found) return refuse("there are several results");
+    found = id;
+  }
+  if (!found) return refuse("there is no result");
+  const DType dtype = facts.expr(*found).dtype;
+  if (!is_16_bit_float(dtype)) {
+    return refuse("the result is " + std::string(to_string(dtype)) + ", f16 or bf16 expected");
+  }
+  if (!is_beside(facts, tile, *found, element)) return refuse("the result's elements are moved");
+  return *found;
+}
+
+// The input that lies as the result does, if there is one; its loads take what comes with the call.
+std::optional<uint32_t> place_residual(const KernelFacts& facts, const Element& element,
+                                       TileCode& tile) {
+  std::optional<uint32_t> found;
+  for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
+    const Expr& e = facts.expr(id);
+    if (!facts.live[id] || id == element.load || e.kind != Kind::kLoad) continue;
+    if (!is_16_bit_float(e.dtype) || !is_beside(facts, tile, id, element)) continue;
+    if (facts.kernel.buffers[e.buffer].elements != facts.extent(facts.parallel)) continue;
+    if (found && *found != e.buffer) continue;
+    found = e.buffer;
+    tile.place(id, "beside");
+  }
+  return found;
+}
+
+// Lines that define the dims of an element's row and column; of their flat index where a dim spans
+// rows.
+void add_dims(const KernelFacts& facts, const std::vector<uint32_t>& dims, int64_t columns,
+              Lines& body) {
+  size_t first = dims.size();
+  int64_t inner = 1;
+  while (first > 0 && inner < columns) inner *= facts.kernel.dims[dims[--first]].extent;
+  const auto add = [&](std::vector<uint32_t> some, const std::string& flat) {
+    for (const std::string& line : dims_of_flat(facts, some, flat)) body.add(line);
+  };
+  if (inner != columns) {
+    body.add("const int at = row * " + std::to_string(columns) + " + column;");
+    return add(dims, "at");
+  }
+  const auto middle = dims.begin() + static_cast<std::ptrdiff_t>(first);
+  add({dims.begin(), middle}, "row");
+  add({middle, dims.end()}, "column");
+}
+
+// "struct Elements", what a call gets of `input` for several lanes.
+std::string elements_text(uint32_t lanes) {
+  return "struct Elements {\n  float of[" + std::to_string(lanes) +
+         "];\n};\nKILN_DEVICE float get(const Elements& elements, int l) { return "
+         "elements.of[l]; }\n";
+}
+
+}  // namespace
+
+Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input,
+                                     uint32_t lanes) {
+  const KernelFacts facts(kernel);
+  KILN_ASSIGN_OR_RETURN(const Element element, element_of(facts, input));
+  const BufferTexts buffers = buffer_texts(kernel, input, true);
   Lines body(1);
-  for (const std::string& line : dims_of_flat(facts, *dims, "at")) body.add(line);
-  const bool single = dims->empty();
-  if (lanes > 1 && (single || kernel.dims[dims->back()].extent % lanes != 0)) {
+  for (const std::string& line : dims_of_flat(facts, element.dims, "at")) body.add(line);
+  const bool single = element.dims.empty();
+  if (lanes > 1 && (single || kernel.dims[element.dims.back()].extent % lanes != 0)) {
     return refuse("rows of the result are no multiples of " + std::to_string(lanes));
   }
-  TileCode tile(facts, Lanes{single ? 0 : dims->back(), lanes}, body);
-  if (lanes > 1 && !tile.is_pack(load)) return refuse("the product is moved");
-  tile.place(load, "element");
+  TileCode tile(facts, Lanes{single ? 0 : element.dims.back(), lanes}, body);
+  if (lanes > 1 && !tile.is_pack(element.load)) return refuse("the product is moved");
+  tile.place(element.load, "element");
   TileCode::Section section{{}, {}, "", true};
   for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
-    if (facts.live[id] && id != load) section.exprs.push_back(id);
+    if (facts.live[id] && id != element.load) section.exprs.push_back(id);
   }
   tile.section(section);
-  const std::string elements =
-      "struct Elements {\n  float of[" + std::to_string(lanes) +
-      "];\n};\nKILN_DEVICE float get(const Elements& elements, int l) { return elements.of[l]; }\n";
-  made.text = "struct Operands {\n" + fields + "};\n" + (lanes > 1 ? elements : "") +
-              "KILN_DEVICE void finish(const Operands& operands, " +
-              (lanes > 1 ? "const Elements&" : "float") + " element, int at) {\n" + names +
-              body.text() + "}\n";
+  return PointFunction{"struct Operands {\n" + buffers.fields + "};\n" +
+                           (lanes > 1 ? elements_text(lanes) : "") +
+                           "KILN_DEVICE void finish(const Operands& operands, " +
+                           (lanes > 1 ? "const Elements&" : "float") + " element, int at) {\n" +
+                           buffers.names + body.text() + "}\n",
+                       buffers.parameters, buffers.arguments};
+}
+
+Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t input,
+                                   int64_t columns) {
+  const KernelFacts facts(kernel);
+  KILN_ASSIGN_OR_RETURN(const Element element, element_of(facts, input));
+  if (element.dims.empty() || kernel.dims[element.dims.back()].extent % 2 != 0 ||
+      columns % 2 != 0) {
+    return refuse("rows of the result have odd lengths");
+  }
+  Lines body(1);
+  add_dims(facts, element.dims, columns, body);
+  TileCode tile(facts, Lanes{element.dims.back(), 2}, body);
+  KILN_ASSIGN_OR_RETURN(const ExprId store, pair_store(facts, tile, element));
+  if (!is_beside(facts, tile, element.load, element)) return refuse("the product is moved");
+  PairFunction made;
+  tile.place(element.load, "element");
+  made.residual = place_residual(facts, element, tile);
+  TileCode::Section section{{}, {}, "", true};
+  for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
+    if (facts.live[id] && id != element.load) section.exprs.push_back(id);
+  }
+  tile.section(section);
+  const BufferTexts buffers = buffer_texts(kernel, input, false);
+  const std::string result = "b" + std::to_string(facts.expr(store).buffer);
+  const std::string beside =
+      made.residual
+          ? "  const Pack<" + std::string(element_type(kernel.buffers[*made.residual].dtype)) +
+                ", 2> beside{{residual}};\n"
+          : "";
+  made.text = "struct Operands {\n" + buffers.fields + "};\n" + elements_text(2) +
+              "struct Kept {\n  unsigned bits;\n};\n"
+              "template <class D, class Index>\n"
+              "KILN_DEVICE void store(Kept& kept, Index, const Pack<D, 2>& pack) {\n"
+              "  kept.bits = pack.words[0];\n}\n"
+              "KILN_DEVICE unsigned finish(const Operands& operands, const Elements& element, "
+              "unsigned residual,\n                            int row, int column) {\n" +
+              buffers.names + beside + "  Kept " + result + ";\n" + body.text() + "  return " +
+              result + ".bits;\n}\n";
+  made.parameters = buffers.parameters;
+  made.arguments = buffers.arguments;
   return made;
 }
 

@@ -1,7 +1,8 @@
-// A loop kernel without reductions as a device function of one point: what a kernel that was
-// written by hand makes of each element that it has computed.
+// A loop kernel without reductions as a device function of one point, or of two neighbours: what a
+// kernel that was written by hand makes of each element that it has computed.
 #pragma once
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "formats/loop_ir/loop_kernel.h"
@@ -25,5 +26,20 @@ struct PointFunction {
 // loop::verify(kernel) was ok.
 Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input,
                                      uint32_t lanes = 1);
+
+// `text` defines struct Operands and struct Elements of two lanes as above, and
+//   KILN_DEVICE unsigned finish(const Operands& operands, const Elements& element,
+//                               unsigned residual, int row, int column)
+// which returns the bits of the kernel's output where the elements at `row` and `column`, which is
+// even, and behind it are those of `element`. `residual` has the bits of buffer number `residual`
+// there, which has elements of 16 bits that lie as the output's do.
+struct PairFunction {
+  std::string text, parameters, arguments;
+  std::optional<uint32_t> residual;
+};
+
+// kUnsupported: as point_function; or the output's elements are no floats of 16 bits or do not lie
+// as those of `input` do, in rows of `columns`; or there are several outputs.
+Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t input, int64_t columns);
 
 }  // namespace kiln::codegen

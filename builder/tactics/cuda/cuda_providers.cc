@@ -1,7 +1,7 @@
-// The CUDA target's tactic providers: kernels for few rows and for depthwise convolutions,
-// cuBLASLt, these for convolutions that are products, cuDNN, our attention, generated kernels; what
-// is around a region's anchors grouped into generated kernels, the anchors as well, and the host's
-// kernels.
+// The CUDA target's tactic providers: kernels for few and for many rows and for depthwise
+// convolutions, cuBLASLt, these for convolutions that are products, cuDNN, our attention, generated
+// kernels; what is around a region's anchors grouped into generated kernels, the anchors as well,
+// and the host's kernels.
 #include "builder/codegen/cuda/emit_cuda.h"
 #include "builder/cuda/cuda_target.h"
 #include "builder/cuda/kernel_compiler.h"
@@ -11,6 +11,7 @@
 #include "builder/tactics/cuda/depthwise_provider.h"
 #include "builder/tactics/cuda/few_rows_provider.h"
 #include "builder/tactics/cuda/lower_device.h"
+#include "builder/tactics/cuda/many_rows_provider.h"
 #include "builder/tactics/cuda/pointwise_conv_provider.h"
 #include "builder/tactics/decompose_attention.h"
 #include "builder/tactics/lower_grouped.h"
@@ -118,6 +119,7 @@ Result<Lowered> host_lower(const TacticQuery& query, const Tactic&) {
 
 constexpr TacticProvider kCudaProviders[] = {
     {"few-rows", 2, Trial::kAlways, few_rows_candidates, few_rows_lower},
+    {"many-rows", 1, Trial::kAlways, many_rows_candidates, many_rows_lower},
     {"depthwise", 1, Trial::kAlways, depthwise_candidates, depthwise_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
     {"pointwise-conv", 1, Trial::kAlways, pointwise_conv_candidates, pointwise_conv_lower},

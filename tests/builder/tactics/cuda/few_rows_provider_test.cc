@@ -3,60 +3,15 @@
 
 #include <gtest/gtest.h>
 
-#include <sstream>
-
-#include "builder/cuda/build_tools.h"
-#include "builder/cuda/kernel_compiler.h"
+#include "tests/builder/tactics/cuda/contraction_query.h"
 
 namespace kiln {
 namespace {
 
 using Kind = LocalBuffer::Kind;
 
-class FewRowsProvider : public ::testing::Test {
- protected:
-  void SetUp() override {
-    tools_.compiler = std::make_shared<KernelCompiler>(90);
-    device_.multiprocessors = 132;
-    device_.compute_capability = 90;
-  }
-
-  // Nodes need no names here. Input 1 is a constant.
-  TacticQuery query(const std::string& text) {
-    std::istringstream lines(text);
-    std::string named;
-    for (std::string line; std::getline(lines, line);) {
-      named += line + (line.starts_with("  %") ? " ; \"n\"\n" : "\n");
-    }
-    auto body = ir::parse_text(named);
-    EXPECT_TRUE(body.ok()) << body.error().message;
-    region_ = {
-        ir::Region::Kind::kContraction, std::make_shared<ir::Graph>(*std::move(body)), {}, ""};
-    TacticQuery query{region_, {}, {}, {}, device_, {}, &tools_};
-    for (ir::ValueId id : region_.body->inputs()) query.inputs.push_back(region_.body->type(id));
-    for (ir::ValueId id : region_.body->outputs()) query.outputs.push_back(region_.body->type(id));
-    query.constants.resize(query.inputs.size());
-    query.constants[1] = SharedBytes{};
-    return query;
-  }
-
-  std::string refusal(const std::string& text) {
-    std::string why;
-    EXPECT_TRUE(few_rows_candidates(query(text), why).empty());
-    return why;
-  }
-
-  CudaTools tools_;
-  DeviceInfo device_;
-  ir::Region region_;
-};
-
-std::string product(const std::string& a, const std::string& b, const std::string& d, int ta = 0,
-                    int tb = 1) {
-  return "graph {\n  input %0 : " + a + " \"a\"\n  input %1 : " + b +
-         " \"b\"\n  %2 = matmul{transpose_a=" + std::to_string(ta) +
-         ", transpose_b=" + std::to_string(tb) + "}(%0, %1) : " + d + "\n  output %2 \"d\"\n}";
-}
+using test::product;
+using FewRowsProvider = test::ContractionQuery;
 
 // Residual first, so that the order of the operands shows.
 constexpr char kWithEpilogue[] = R"(graph {
@@ -111,17 +66,17 @@ TEST_F(FewRowsProvider, TakesPlainProductsOfEveryType) {
 }
 
 TEST_F(FewRowsProvider, SaysWhatItDoesNotTake) {
-  EXPECT_EQ(refusal(product("f16[3x64]", "f16[64x8]", "f16[3x8]", 0, 0)),
+  EXPECT_EQ(refusal(few_rows_candidates, product("f16[3x64]", "f16[64x8]", "f16[3x8]", 0, 0)),
             "columns of the right side are not stored one after the other");
-  EXPECT_EQ(refusal(product("f16[64x3]", "f16[8x64]", "f16[3x8]", 1, 1)),
+  EXPECT_EQ(refusal(few_rows_candidates, product("f16[64x3]", "f16[8x64]", "f16[3x8]", 1, 1)),
             "rows of the left side lie apart");
-  EXPECT_EQ(refusal(product("f16[4x3x64]", "f16[4x8x64]", "f16[4x3x8]")),
+  EXPECT_EQ(refusal(few_rows_candidates, product("f16[4x3x64]", "f16[4x8x64]", "f16[4x3x8]")),
             "the product is one of a batch");
-  EXPECT_EQ(refusal(product("f16[3x13]", "f16[8x13]", "f16[3x8]")),
+  EXPECT_EQ(refusal(few_rows_candidates, product("f16[3x13]", "f16[8x13]", "f16[3x8]")),
             "rows of 13 elements do not begin on 16-byte boundaries");
-  EXPECT_EQ(refusal(product("f16[300x64]", "f16[8x64]", "f16[300x8]")),
+  EXPECT_EQ(refusal(few_rows_candidates, product("f16[300x64]", "f16[8x64]", "f16[300x8]")),
             "the product has 300 rows, up to 32 expected");
-  EXPECT_EQ(refusal(product("f64[3x64]", "f64[8x64]", "f64[3x8]")),
+  EXPECT_EQ(refusal(few_rows_candidates, product("f64[3x64]", "f64[8x64]", "f64[3x8]")),
             "the operands are f64, f16, bf16 or f32 expected");
 }
 

@@ -1,0 +1,189 @@
+#include "builder/kernels/many_rows_kernel.h"
+
+#include <algorithm>
+#include <limits>
+#include <sstream>
+#include <string_view>
+#include <utility>
+
+namespace kiln {
+
+std::string_view tile_copies();
+std::string_view many_rows_template();
+
+namespace {
+
+constexpr int64_t kElementBytes = 2;
+constexpr int64_t kPartBytes = 2048, kConsumerWarps = 8;
+constexpr int64_t kSpare = 2048;  // for barriers and to begin on a boundary of 1024 bytes
+constexpr size_t kMostTilings = 4;
+
+constexpr ManyRowsTiling kTilings[] = {
+    {3, 128, 4, 1, 2}, {2, 128, 5, 2, 1}, {2, 128, 5, 1, 1}, {1, 128, 8, 1, 1}, {1, 64, 10, 1, 1},
+};
+
+Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
+
+int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+int64_t rows_of(const ManyRowsTiling& tiling) { return 64 * tiling.blocks; }
+int64_t cluster_of(const ManyRowsTiling& tiling) {
+  return tiling.cluster_rows * tiling.cluster_columns;
+}
+int64_t stage_bytes(const ManyRowsTiling& tiling) {
+  return (rows_of(tiling) + tiling.columns) * 128;
+}
+
+// Parts of 64 columns that a warp holds: a tile's, or half of them where they are more than 4.
+int64_t buffers_of(const ManyRowsTiling& tiling) {
+  const int64_t parts = tiling.blocks * tiling.columns / 64;
+  return parts > 4 ? parts / 2 : parts;
+}
+
+int64_t tiles_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
+  return ceil_div(shape.rows, rows_of(tiling) * tiling.cluster_rows) *
+         ceil_div(shape.columns, tiling.columns * tiling.cluster_columns) * cluster_of(tiling);
+}
+
+// Cycles of the multiprocessor with the most tiles, by what its tensor cores and copies take.
+double cycles_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
+                 uint32_t multiprocessors) {
+  const int64_t rounds = ceil_div(tiles_of(shape, tiling), std::max<int64_t>(multiprocessors, 1));
+  const auto area = static_cast<double>(rows_of(tiling) * tiling.columns);
+  // 1024 products a cycle for tiles of 128 x 128 and more; smaller ones wait for shared memory and
+  // for the second cache. Measured on an H200.
+  const double slowed = tiling.columns < 128 ? 1.8 : tiling.blocks == 1 ? 1.25 : 1.0;
+  const double tile = area * static_cast<double>(shape.depth) / 1024 * slowed;
+  // The last tile's end is behind nothing.
+  return static_cast<double>(rounds) * tile + area * 0.2 + 3000;
+}
+
+// The instruction on a block of 64 rows: its operands in the order of its text.
+std::string multiply_text(DType dtype, int64_t columns) {
+  const int64_t count = columns / 2;
+  const std::string type(dtype == DType::kF16 ? "f16" : "bf16");
+  std::string registers, operands;
+  for (int64_t i = 0; i < count; ++i) {
+    const std::string comma = i > 0 ? ", " : "";
+    registers.append(comma).append("%").append(std::to_string(i));
+    operands.append(comma).append("\"+f\"(d[").append(std::to_string(i)).append("])");
+  }
+  const auto operand = [&](int64_t i) { return "%" + std::to_string(count + i); };
+  return "KILN_DEVICE void multiply(float (&d)[" + std::to_string(count) +
+         "], unsigned long long a, unsigned long long b, int add) {\n"
+         "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " +
+         operand(2) + ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
+         "k16.f32." + type + "." + type + " {" + registers + "}, " + operand(0) + ", " +
+         operand(1) + ", p, 1, 1, 0, 0;}\" : " + operands +
+         " : \"l\"(a), \"l\"(b), \"r\"(add));\n}\n";
+}
+
+}  // namespace
+
+std::string to_string(const ManyRowsTiling& tiling) {
+  return std::to_string(rows_of(tiling)) + "x" + std::to_string(tiling.columns) + ".r" +
+         std::to_string(tiling.ring) + ".c" + std::to_string(tiling.cluster_rows) + "x" +
+         std::to_string(tiling.cluster_columns);
+}
+
+Result<> check_many_rows(const ManyRowsShape& shape, uint32_t compute_capability) {
+  if (compute_capability != 90) {
+    return refuse("the GPU has compute capability " + std::to_string(compute_capability / 10) +
+                  "." + std::to_string(compute_capability % 10) + ", 9.0 expected");
+  }
+  if (shape.dtype != DType::kF16 && shape.dtype != DType::kBF16) {
+    return refuse("the operands are " + std::string(to_string(shape.dtype)) +
+                  ", f16 or bf16 expected");
+  }
+  if (std::min({shape.rows, shape.columns, shape.depth}) < 1) return refuse("an extent is 0");
+  for (const int64_t row : {shape.depth, shape.columns}) {
+    if (row * kElementBytes % 16 == 0) continue;
+    return refuse("rows of " + std::to_string(row) +
+                  " elements do not begin on 16-byte boundaries");
+  }
+  constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
+  if (shape.columns > kMost / shape.rows || shape.depth > kMost) {
+    return refuse("an extent is above 2^30");
+  }
+  return Ok();
+}
+
+std::span<const ManyRowsTiling> all_many_rows_tilings() { return kTilings; }
+
+std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape,
+                                              uint32_t multiprocessors) {
+  constexpr double kHopeless = 1.3;               // times the likeliest's cycles
+  std::vector<std::pair<double, size_t>> ranked;  // cycles, number
+  for (size_t i = 0; i < std::size(kTilings); ++i) {
+    ranked.emplace_back(cycles_of(shape, kTilings[i], multiprocessors), i);
+  }
+  std::ranges::sort(ranked);
+  std::vector<ManyRowsTiling> tilings;
+  for (const auto& [cycles, number] : ranked) {
+    if (tilings.size() == kMostTilings || cycles > kHopeless * ranked.front().first) break;
+    tilings.push_back(kTilings[number]);
+  }
+  return tilings;
+}
+
+int64_t many_rows_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
+                         uint32_t multiprocessors) {
+  const int64_t cluster = cluster_of(tiling);
+  const int64_t slots = std::max<int64_t>(multiprocessors / cluster, 1) * cluster;
+  return std::min(tiles_of(shape, tiling), slots);
+}
+
+uint32_t many_rows_shared_bytes(const ManyRowsTiling& tiling) {
+  return static_cast<uint32_t>(tiling.ring * stage_bytes(tiling) +
+                               kConsumerWarps * buffers_of(tiling) * kPartBytes + kSpare);
+}
+
+ManyRowsBoxes many_rows_boxes(const ManyRowsTiling& tiling) {
+  return {static_cast<uint32_t>(rows_of(tiling) / tiling.cluster_columns),
+          static_cast<uint32_t>(tiling.columns / tiling.cluster_rows)};
+}
+
+std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& tiling, int64_t blocks,
+                           const codegen::PairFunction& finish) {
+  std::ostringstream text;
+  const auto number = [&](const char* name, int64_t value) {
+    text << "constexpr int " << name << " = " << value << ";\n";
+  };
+  const auto flag = [&](const char* name, bool value) {
+    text << "constexpr bool " << name << " = " << (value ? "true" : "false") << ";\n";
+  };
+  number("kElementBytes", kElementBytes);
+  number("kRows", shape.rows);
+  number("kColumns", shape.columns);
+  number("kDepth", shape.depth);
+  number("kTileBlocks", tiling.blocks);
+  number("kTileColumns", tiling.columns);
+  number("kRing", tiling.ring);
+  number("kBuffers", buffers_of(tiling));
+  number("kClusterRows", tiling.cluster_rows);
+  number("kClusterColumns", tiling.cluster_columns);
+  number("kGroup", std::max<int64_t>(2048 / (rows_of(tiling) * tiling.cluster_rows), 1));
+  number("kBlocks", blocks);
+  // Together with the launch bounds' 168 for each thread, of which the consumers' sums are 192 for
+  // the largest tile.
+  const bool largest = tiling.blocks * tiling.columns > 256;
+  number("kProducerRegisters", largest ? 24 : 40);
+  number("kConsumerRegisters", largest ? 240 : 232);
+  flag("kConstantWeights", shape.constant_weights);
+  flag("kResidual", finish.residual.has_value());
+  text << tile_copies() << multiply_text(shape.dtype, tiling.columns) << finish.text
+       << many_rows_template();
+  if (cluster_of(tiling) > 1) {
+    text << "\nKILN_CLUSTER_KERNEL(kThreads, " << cluster_of(tiling) << ")\n";
+  } else {
+    text << "\nKILN_KERNEL(kThreads, 1)\n";
+  }
+  constexpr const char* kMap = "const __grid_constant__ TensorMap ";
+  text << "kiln_many_rows(const char* x, const char* w, " << finish.parameters << ", " << kMap
+       << "x_map, " << kMap << "w_map, " << kMap << "residual_map, " << kMap << "y_map) {\n"
+       << "  many_rows(Operands{" << finish.arguments << "}, x_map, w_map, residual_map, y_map);\n"
+       << "}\n";
+  return text.str();
+}
+
+}  // namespace kiln

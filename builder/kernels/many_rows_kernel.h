@@ -1,0 +1,61 @@
+// The text of kernels/many_rows.cuh for one problem and tiling.
+//
+// Source of the design (a producer warp, two groups of warps in turns, clusters that share copies):
+// CUTLASS's ping-pong kernels for compute capability 9.0.
+#pragma once
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "builder/codegen/cuda/point_function.h"
+#include "formats/result.h"
+#include "formats/tensor_type.h"
+
+namespace kiln {
+
+// x [rows, depth] times the transpose of w [columns, depth], both dense; the result has elements of
+// 16 bits.
+struct ManyRowsShape {
+  DType dtype = DType::kBF16;  // of x and w: f16 or bf16; sums are in f32
+  int64_t rows = 1, columns = 1, depth = 1;
+  bool constant_weights = true;  // no kernel writes w
+};
+
+struct ManyRowsTiling {
+  int64_t blocks = 2;  // of 64 rows of a tile
+  int64_t columns = 128;
+  int64_t ring = 5;                               // stages of 128 bytes of a row
+  int64_t cluster_rows = 1, cluster_columns = 1;  // tiles side by side that share their copies
+};
+// "128x128.r5.c2x1"
+std::string to_string(const ManyRowsTiling& tiling);
+
+// The one-line reason why the kernel cannot do it.
+Result<> check_many_rows(const ManyRowsShape& shape, uint32_t compute_capability);
+
+std::span<const ManyRowsTiling> all_many_rows_tilings();
+
+// At most 4 tilings that suit it and the GPU, the likeliest first. REQUIRES: check_many_rows(shape)
+// was ok.
+std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape, uint32_t multiprocessors);
+
+// Blocks of a launch, whole clusters; each has kManyRowsThreads.
+int64_t many_rows_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
+                         uint32_t multiprocessors);
+inline constexpr uint32_t kManyRowsThreads = 384;
+uint32_t many_rows_shared_bytes(const ManyRowsTiling& tiling);
+
+// Rows of the boxes in which the kernel copies x, w, and the residual and the results.
+struct ManyRowsBoxes {
+  uint32_t x = 0, w = 0, y = 16;
+};
+ManyRowsBoxes many_rows_boxes(const ManyRowsTiling& tiling);
+
+// Entry "kiln_many_rows" with the parameters x, w, then those of `finish`, which makes the results
+// from two neighbouring elements of the product, then tensor maps of x, w, the residual (of the
+// results, where `finish` has none) and the results. To be compiled behind device_prelude().
+std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& tiling, int64_t blocks,
+                           const codegen::PairFunction& finish);
+
+}  // namespace kiln

@@ -1,0 +1,124 @@
+#include "builder/tactics/cuda/many_rows_provider.h"
+
+#include <algorithm>
+
+#include "builder/cuda/build_tools.h"
+#include "builder/cuda/kernel_compiler.h"
+#include "builder/kernels/many_rows_kernel.h"
+#include "builder/tactics/cuda/row_product.h"
+
+namespace kiln {
+namespace {
+
+Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
+
+constexpr int64_t kFewestRows = 33;  // fewer have a kernel of their own
+
+struct Problem {
+  RowProduct product;
+  ManyRowsShape shape;
+  codegen::PairFunction finish;
+};
+
+Result<Problem> problem_of(const TacticQuery& query) {
+  Problem problem;
+  KILN_ASSIGN_OR_RETURN(problem.product, match_row_product(query));
+  const RowProduct& product = problem.product;
+  problem.shape = {product.dtype, product.rows, product.columns, product.depth,
+                   product.constant_weights};
+  KILN_RETURN_IF_ERROR(check_many_rows(problem.shape, query.device.compute_capability));
+  const auto input = static_cast<uint32_t>(product.rest.anchor_input);
+  KILN_ASSIGN_OR_RETURN(problem.finish,
+                        codegen::pair_function(product.rest.kernel, input, product.columns));
+  return problem;
+}
+
+uint32_t blocks_of(const TacticQuery& query, const Problem& problem, const ManyRowsTiling& tiling) {
+  return static_cast<uint32_t>(
+      many_rows_blocks(problem.shape, tiling, query.device.multiprocessors));
+}
+
+std::string text_of(const TacticQuery& query, const Problem& problem,
+                    const ManyRowsTiling& tiling) {
+  return many_rows_text(problem.shape, tiling, blocks_of(query, problem, tiling), problem.finish);
+}
+
+// Where the operands of the launch are: x, w, then those of the rest without the product.
+std::vector<plan::TensorMap> maps_of(const Problem& problem, const ManyRowsTiling& tiling,
+                                     uint32_t result) {
+  const auto depth = static_cast<uint32_t>(problem.shape.depth);
+  const auto columns = static_cast<uint32_t>(problem.shape.columns);
+  const ManyRowsBoxes boxes = many_rows_boxes(tiling);
+  uint32_t residual = result;
+  if (problem.finish.residual) {
+    const uint32_t number = *problem.finish.residual;
+    residual = 2 + number - (number > problem.product.rest.anchor_input ? 1 : 0);
+  }
+  return {{0, depth, boxes.x},
+          {1, depth, boxes.w},
+          {residual, columns, boxes.y},
+          {result, columns, boxes.y}};
+}
+
+Result<Lowered> launch(const TacticQuery& query, const Problem& problem,
+                       const ManyRowsTiling& tiling) {
+  KILN_ASSIGN_OR_RETURN(const codegen::Cubin cubin,
+                        query.cuda->compiler->cache().compile(text_of(query, problem, tiling)));
+  Lowered lowered;
+  LocalLaunch launch;
+  launch.cubin = cubin.bytes;
+  launch.entry = "kiln_many_rows";
+  launch.grid[0] = blocks_of(query, problem, tiling);
+  launch.block[0] = kManyRowsThreads;
+  launch.shared_bytes = many_rows_shared_bytes(tiling);
+  launch.programmatic = true;
+  launch.inputs = inputs_of(*query.region.body, problem.product, lowered);
+  launch.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
+  launch.tensor_maps = maps_of(problem, tiling, static_cast<uint32_t>(launch.inputs.size()));
+  lowered.steps.emplace_back(std::move(launch));
+  return lowered;
+}
+
+}  // namespace
+
+std::vector<Tactic> many_rows_candidates(const TacticQuery& query, std::string& refusal) {
+  if (query.cuda == nullptr || query.region.kind != ir::Region::Kind::kContraction) {
+    refusal = query.cuda == nullptr ? "is for GPUs" : "covers contractions only";
+    return {};
+  }
+  const auto problem = problem_of(query);
+  if (!problem.ok()) {
+    refusal = problem.error().message;
+    return {};
+  }
+  if (problem->shape.rows < kFewestRows) {
+    refusal = "the product has " + std::to_string(problem->shape.rows) + " rows, " +
+              std::to_string(kFewestRows) + " or more expected";
+    return {};
+  }
+  std::vector<Tactic> tactics;
+  for (const ManyRowsTiling& tiling :
+       many_rows_tilings(problem->shape, query.device.multiprocessors)) {
+    tactics.push_back({to_string(tiling)});
+  }
+  return tactics;
+}
+
+Result<Lowered> many_rows_lower(const TacticQuery& query, const Tactic& tactic) {
+  KILN_ASSIGN_OR_RETURN(const Problem problem, problem_of(query));
+  const auto all = all_many_rows_tilings();
+  const auto chosen =
+      std::ranges::find(all, tactic.key, [](const ManyRowsTiling& one) { return to_string(one); });
+  if (chosen == all.end()) return refuse("'" + tactic.key + "' is no tiling");
+  if (query.cuda->device) {  // all at once, so that the next tactics find theirs ready
+    std::vector<std::string> texts;
+    for (const ManyRowsTiling& one :
+         many_rows_tilings(problem.shape, query.device.multiprocessors)) {
+      texts.push_back(text_of(query, problem, one));
+    }
+    query.cuda->compiler->cache().compile_all(texts, query.device.threads);
+  }
+  return launch(query, problem, *chosen);
+}
+
+}  // namespace kiln

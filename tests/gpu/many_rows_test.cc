@@ -1,0 +1,261 @@
+// Our kernel for products of many rows in every tiling, against sums in f64: extents that no tile
+// fills, each kind of epilogue, both types; the same bits in every run, with and without kernels
+// that begin before the one in front of them has ended.
+#include <cmath>
+#include <future>
+#include <random>
+
+#include "builder/cuda/cuda_target.h"
+#include "builder/emit/emit_plan.h"
+#include "builder/kernels/many_rows_kernel.h"
+#include "builder/tactics/cuda/many_rows_provider.h"
+#include "formats/engine_file/write_engine.h"
+#include "tests/builder/codegen/body.h"
+#include "tests/builder/random_tensors.h"
+#include "tests/gpu/gpu_fixture.h"
+
+namespace kiln::testing {
+namespace {
+
+enum class End { kNothing, kBias, kGelu, kResidual, kRowFactor };
+constexpr End kEnds[] = {End::kNothing, End::kBias, End::kGelu, End::kResidual, End::kRowFactor};
+
+struct Case {
+  DType dtype;
+  int64_t rows, columns, depth;
+  End end = End::kNothing;
+  bool constant_weights = true;
+};
+
+std::string name_of(const Case& one) {
+  return std::string(to_string(one.dtype)) + " " + std::to_string(one.rows) + " x " +
+         std::to_string(one.columns) + " x " + std::to_string(one.depth) + ", end " +
+         std::to_string(static_cast<int>(one.end)) + (one.constant_weights ? "" : ", w is made");
+}
+
+// x, w, then what the end needs.
+ir::Graph body_of(const Case& one) {
+  codegen::Body b;
+  const std::string type(to_string(one.dtype));
+  const auto in = [&](const std::string& t, Shape shape) {
+    return b.in(to_string(TensorType{parse_tensor_type(t + "[]").value().dtype, std::move(shape)}));
+  };
+  const auto x = in(type, {one.rows, one.depth}), w = in(type, {one.columns, one.depth});
+  const auto product = b.op(ir::MatMul{false, true}, {x, w});
+  const auto wide = [&](ir::ValueId value) { return b.op(ir::Cast{DType::kF32}, {value}); };
+  const auto narrow = [&](ir::ValueId value) { return b.op(ir::Cast{one.dtype}, {value}); };
+  if (one.end == End::kNothing) {
+    b.out(product);
+    return std::move(b.graph);
+  }
+  if (one.end == End::kRowFactor) {
+    const auto scaled = b.fn(ScalarFn::kMul, {wide(product), in("f32", {one.rows, 1})});
+    const auto sum = b.fn(ScalarFn::kAdd, {scaled, in("f32", {one.rows, one.columns})});
+    b.out(narrow(b.fn(ScalarFn::kMax, {sum, b.scalar(0.0f)})));
+    return std::move(b.graph);
+  }
+  auto y = b.fn(ScalarFn::kAdd, {wide(product), wide(in(type, {one.columns}))});
+  if (one.end == End::kResidual) {
+    y = b.fn(ScalarFn::kAdd, {y, wide(in(type, {one.rows, one.columns}))});
+  } else if (one.end == End::kGelu) {
+    const auto erf = b.fn(ScalarFn::kErf, {b.fn(ScalarFn::kMul, {y, b.scalar(0.70710678f)})});
+    const auto half = b.fn(ScalarFn::kMul, {y, b.scalar(0.5f)});
+    y = b.fn(ScalarFn::kMul, {half, b.fn(ScalarFn::kAdd, {erf, b.scalar(1.0f)})});
+  }
+  b.out(narrow(y));
+  return std::move(b.graph);
+}
+
+double finished(End end, double sum, const std::vector<std::vector<double>>& in, size_t row,
+                size_t column, size_t at) {
+  switch (end) {
+    case End::kNothing:
+      return sum;
+    case End::kBias:
+      return sum + in[2][column];
+    case End::kGelu: {
+      const double y = sum + in[2][column];
+      return 0.5 * y * std::erfc(-y * std::sqrt(0.5));
+    }
+    case End::kResidual:
+      return sum + in[2][column] + in[3][at];
+    case End::kRowFactor:
+      return std::max(sum * in[2][row] + in[3][at], 0.0);
+  }
+  return 0;
+}
+
+std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inputs) {
+  std::vector<std::vector<double>> in;
+  for (const HostTensor& input : inputs) in.push_back(test::to_doubles(input));
+  const auto depth = static_cast<size_t>(one.depth);
+  std::vector<double> y;
+  for (size_t m = 0; m < static_cast<size_t>(one.rows); ++m) {
+    for (size_t n = 0; n < static_cast<size_t>(one.columns); ++n) {
+      double sum = 0;
+      for (size_t k = 0; k < depth; ++k) sum += in[0][m * depth + k] * in[1][n * depth + k];
+      y.push_back(finished(one.end, sum, in, m, n, y.size()));
+    }
+  }
+  return y;
+}
+
+class ManyRows : public OnGpu {
+ protected:
+  void SetUp() override {
+    OnGpu::SetUp();
+    if (IsSkipped()) return;
+    auto target = open_cuda_target(0);
+    ASSERT_TRUE(target.ok()) << target.error().message;
+    target_ = *std::move(target);
+    if (target_.device.compute_capability != 90) GTEST_SKIP() << "is for compute capability 9.0";
+  }
+
+  struct Problem {
+    Case one;
+    ir::Region region;
+    std::vector<HostTensor> inputs;
+    std::vector<std::future<Result<Lowered>>> lowered;  // by tiling
+  };
+
+  TacticQuery query(const Problem& problem) {
+    TacticQuery query{problem.region, {}, {}, {}, target_.device, {}, &target_.tools};
+    const ir::Graph& body = *problem.region.body;
+    for (ir::ValueId id : body.inputs()) query.inputs.push_back(body.type(id));
+    for (ir::ValueId id : body.outputs()) query.outputs.push_back(body.type(id));
+    query.constants.resize(query.inputs.size());
+    if (problem.one.constant_weights) query.constants[1] = problem.inputs[1].bytes;
+    return query;
+  }
+
+  // Compiles in the background.
+  std::unique_ptr<Problem> begin(const Case& one) {
+    auto problem = std::make_unique<Problem>();
+    problem->one = one;
+    auto body = std::make_shared<ir::Graph>(body_of(one));
+    problem->inputs = test::random_inputs(*body, 23);
+    problem->region = {ir::Region::Kind::kContraction, std::move(body), {}, ""};
+    for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
+      problem->lowered.push_back(std::async(std::launch::async, [this, &tiling, p = problem.get()] {
+        return many_rows_lower(query(*p), {to_string(tiling)});
+      }));
+    }
+    return problem;
+  }
+
+  // The region twice, so that the second may begin before the first has ended: y0 and y1.
+  static Result<Engine> engine_of(const Problem& problem, const Lowered& lowered, bool overlap) {
+    Schedule schedule;
+    schedule.point.name = "p";
+    ir::Graph& graph = schedule.graph;
+    std::vector<ir::ValueId> arguments;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      const HostTensor& input = problem.inputs[i];
+      arguments.push_back(problem.one.constant_weights && i == 1
+                              ? graph.add_constant("w", input.type, input.bytes)
+                              : graph.add_input("x" + std::to_string(i), input.type));
+    }
+    const ir::Graph& body = *problem.region.body;
+    const TensorType made = body.type(body.outputs()[0]);
+    for (size_t i = 0; i < 2; ++i) {
+      const ir::NodeId node =
+          graph.add_typed_node("region", {}, problem.region, arguments, std::span(&made, 1));
+      graph.mark_output(graph.result(node));
+      graph.set_output_name(i, "y" + std::to_string(i));
+      schedule.regions.push_back({node, "region", false, lowered});
+    }
+    PlanBuilder builder(256);
+    builder.add_point(schedule);
+    plan::Plan plan = std::move(builder).finish();
+    plan.origin.target = plan::Target::kCuda;
+    plan.origin.compute_capability = 90;
+    KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(plan));
+    LoadOptions options;
+    options.allow_unverified = true;
+    options.programmatic_launch = overlap;
+    return Engine::load_bytes(SharedBytes::take(std::move(bytes)), options);
+  }
+
+  // y0 and y1 of one run, over poison.
+  static std::vector<Block> run(const Engine& engine, const Problem& problem) {
+    std::vector<Tensor> in, out;
+    for (size_t i = 0; i < problem.inputs.size(); ++i) {
+      if (problem.one.constant_weights && i == 1) continue;
+      const HostTensor& input = problem.inputs[i];
+      in.push_back({"x" + std::to_string(i), input.type,
+                    const_cast<std::byte*>(input.bytes.data())});  // NOLINT: only read
+    }
+    const ir::Graph& body = *problem.region.body;
+    const TensorType made = body.type(body.outputs()[0]);
+    std::vector<Block> found(2, Block(static_cast<size_t>(made.bytes()), std::byte{0xFF}));
+    for (size_t i = 0; i < 2; ++i) out.push_back({"y" + std::to_string(i), made, found[i].data()});
+    const auto ran = engine.infer(in, out);
+    EXPECT_TRUE(ran.ok()) << ran.error().message;
+    return found;
+  }
+
+  static void expect_close(const Problem& problem, const Block& found,
+                           const std::vector<double>& want) {
+    const Case& one = problem.one;
+    const TensorType type{one.dtype, {one.rows * one.columns}};
+    const auto got = test::to_doubles({type, SharedBytes::take(std::vector(found))});
+    // Half a unit in the last place, the functions for 16 bits, and sums in f32.
+    const double share = one.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+    const double sums = 1e-5 * std::sqrt(static_cast<double>(one.depth)) + 1e-6;
+    for (size_t i = 0; i < want.size(); ++i) {
+      ASSERT_NEAR(got[i], want[i], (1.1 * share + 1e-4) * std::abs(want[i]) + sums)
+          << "element " << i;
+    }
+  }
+
+  void check(Problem& problem, int runs) {
+    const auto want = expected(problem.one, problem.inputs);
+    for (size_t t = 0; t < problem.lowered.size(); ++t) {
+      SCOPED_TRACE(name_of(problem.one) + ", " + to_string(all_many_rows_tilings()[t]));
+      const auto lowered = problem.lowered[t].get();
+      ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+      std::optional<Block> first;
+      for (const bool overlap : {true, false}) {
+        const auto engine = engine_of(problem, *lowered, overlap);
+        ASSERT_TRUE(engine.ok()) << engine.error().message;
+        for (int i = 0; i < runs; ++i) {
+          for (const Block& found : run(*engine, problem)) {
+            if (!first) {
+              first = found;
+              expect_close(problem, found, want);
+              if (HasFatalFailure()) return;
+            }
+            ASSERT_TRUE(found == *first) << "run " << i << ", overlap " << overlap;
+          }
+        }
+      }
+    }
+  }
+
+  CudaTarget target_;
+};
+
+TEST_F(ManyRows, EveryTilingAndEndAtEveryEdge) {
+  constexpr int64_t kExtents[][3] = {{1, 8, 8},      {129, 1000, 200}, {200, 512, 64},
+                                     {1000, 8, 520}, {1000, 136, 72},  {33, 264, 4096},
+                                     {193, 1000, 8}, {64, 128, 128}};
+  std::vector<std::unique_ptr<Problem>> problems;
+  size_t count = 0;
+  for (const auto& [rows, columns, depth] : kExtents) {
+    for (int turn = 0; turn < 2; ++turn, ++count) {
+      problems.push_back(begin({count % 3 == 1 ? DType::kF16 : DType::kBF16, rows, columns, depth,
+                                kEnds[count % 5], count % 4 != 3}));
+    }
+  }
+  for (const auto& problem : problems) check(*problem, 1);
+}
+
+TEST_F(ManyRows, SameBitsInEveryRun) {
+  const auto gelu = begin({DType::kBF16, 1000, 1024, 520, End::kGelu});
+  const auto residual = begin({DType::kF16, 1000, 1024, 520, End::kResidual, false});
+  check(*gelu, 12);
+  check(*residual, 12);
+}
+
+}  // namespace
+}  // namespace kiln::testing
