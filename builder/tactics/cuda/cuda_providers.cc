@@ -122,7 +122,7 @@ constexpr TacticProvider kCudaProviders[] = {
     {"many-rows", 1, Trial::kAlways, many_rows_candidates, many_rows_lower},
     {"depthwise", 1, Trial::kAlways, depthwise_candidates, depthwise_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
-    {"pointwise-conv", 1, Trial::kAlways, pointwise_conv_candidates, pointwise_conv_lower},
+    {"pointwise-conv", 2, Trial::kAlways, pointwise_conv_candidates, pointwise_conv_lower},
     {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
     {"attention", 2, Trial::kAlways, attention_candidates, attention_lower},
     {"generated", 1, Trial::kAlways, generated_candidates, generated_lower},

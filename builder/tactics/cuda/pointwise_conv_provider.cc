@@ -5,6 +5,7 @@
 
 #include "builder/tactics/cuda/cublaslt_provider.h"
 #include "builder/tactics/cuda/few_rows_provider.h"
+#include "builder/tactics/cuda/many_rows_provider.h"
 #include "builder/tactics/cuda/pointwise_conv.h"
 
 namespace kiln {
@@ -22,6 +23,7 @@ struct ProductProvider {
 // Raise the version of this provider with that of one of them.
 constexpr ProductProvider kProducts[] = {
     {"few-rows", few_rows_candidates, few_rows_lower},
+    {"many-rows", many_rows_candidates, many_rows_lower},
     {"cublaslt", cublaslt_candidates, cublaslt_lower},
 };
 
