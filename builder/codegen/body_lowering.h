@@ -97,6 +97,7 @@ class BodyLowering {
   // A load that carries exactly the bounds of this pad can fill by itself.
   Result<ExprId> select_or_fill(ExprId condition, ExprId inner, ExprId fill,
                                 const std::vector<Bound>& inside);
+  Result<ExprId> select(ExprId condition, ExprId a, ExprId b);
   Result<ExprId> lower_op(const ir::Concat& op, const ir::Node& node, const TensorType& type,
                           const Place& place);
   Result<ExprId> lower_op(const ir::Gather& op, const ir::Node& node, const TensorType& type,

@@ -95,6 +95,19 @@ Result<ExprId> BodyLowering::select_or_fill(ExprId condition, ExprId inner, Expr
   return write_.apply(ScalarFn::kWhere, dtype, {condition, inner, fill});
 }
 
+// Of two values that are cast alike it is what is cast: of several pieces one is converted then.
+Result<ExprId> BodyLowering::select(ExprId condition, ExprId a, ExprId b) {
+  const Expr x = write_.kernel.exprs[a], y = write_.kernel.exprs[b];
+  const auto source = [&](const Expr& cast) { return write_.kernel.exprs[cast.args[0]].dtype; };
+  const bool casts = x.kind == Kind::kCast && y.kind == Kind::kCast && x.dtype == y.dtype &&
+                     x.saturate == y.saturate && source(x) == source(y);
+  if (!casts) return write_.apply(ScalarFn::kWhere, x.dtype, {condition, a, b});
+  Expr cast = x;
+  KILN_ASSIGN_OR_RETURN(
+      cast.args[0], write_.apply(ScalarFn::kWhere, source(x), {condition, x.args[0], y.args[0]}));
+  return write_.emit(std::move(cast));
+}
+
 Result<ExprId> BodyLowering::lower_op(const ir::Concat& op, const ir::Node& node,
                                       const TensorType& type, const Place& place) {
   const auto axis = static_cast<size_t>(op.axis);
@@ -122,8 +135,7 @@ Result<ExprId> BodyLowering::lower_op(const ir::Concat& op, const ir::Node& node
     }
     KILN_ASSIGN_OR_RETURN(const ExprId test,
                           write_.compare(ScalarFn::kLess, axes[axis], piece_end));
-    KILN_ASSIGN_OR_RETURN(result,
-                          write_.apply(ScalarFn::kWhere, type.dtype, {test, piece, *result}));
+    KILN_ASSIGN_OR_RETURN(result, select(test, piece, *result));
   }
   if (!result) return write_.constant(type.dtype, 0);  // the place lies outside: never read
   return *result;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 
 namespace kiln::codegen {
 namespace {
@@ -58,6 +59,18 @@ class LaneWalk {
     return (low || on_boundary(bound.low)) && (high || on_boundary(bound.high));
   }
 
+  // Whether the test of a position against a limit has one result for all lanes, though the
+  // position moves: the limit lies on a boundary of theirs.
+  bool is_shared_test(const Expr& e) const {
+    if (e.kind != Kind::kApply || e.args.size() != 2) return false;
+    if (e.fn != ScalarFn::kLess && e.fn != ScalarFn::kGreaterEqual) return false;
+    const Expr &position = facts_.expr(e.args[0]), &limit = facts_.expr(e.args[1]);
+    if (position.kind != Kind::kIota || limit.kind != Kind::kConstant) return false;
+    if (position.dtype != DType::kI64 || limit.dtype != DType::kI64) return false;
+    const auto distance = static_cast<int64_t>(limit.constant) - position.map.offset;
+    return step(position.map) == 1 && starts_aligned(position.map) && distance % lanes_.count == 0;
+  }
+
  private:
   bool moves(const MapTerm& term) const {
     return term.dim == lanes_.dim && term.stride != 0 && loop::term_extent(term, facts_.kernel) > 1;
@@ -66,6 +79,22 @@ class LaneWalk {
   const KernelFacts& facts_;
   const Lanes& lanes_;
 };
+
+}  // namespace
+
+namespace {
+
+// One of two packs, the same for all lanes.
+bool is_choice_of_packs(const KernelFacts& facts, const Expr& e,
+                        const std::vector<Motion>& motions) {
+  if (e.kind != Kind::kApply || e.fn != ScalarFn::kWhere || motions[e.args[0]] != Motion::kStill) {
+    return false;
+  }
+  return std::ranges::all_of(std::span(e.args).subspan(1), [&](ExprId arg) {
+    const Expr& value = facts.expr(arg);
+    return motions[arg] == Motion::kPacked && value.dtype == e.dtype;
+  });
+}
 
 }  // namespace
 
@@ -82,8 +111,10 @@ std::vector<Motion> motions(const KernelFacts& facts, const Lanes& lanes) {
     const bool gathers_still = e.kind == Kind::kStore || operands_still;
     const bool shared =
         std::ranges::all_of(e.bounds, [&](auto& bound) { return walk.is_shared(bound); });
-    if (operands_still && shared && walk.step(e.map) == 0)
+    if ((operands_still && shared && walk.step(e.map) == 0) || walk.is_shared_test(e))
       result[id] = Motion::kStill;
+    else if (is_choice_of_packs(facts, e, result))
+      result[id] = Motion::kPacked;
     else if (access && gathers_still && shared && walk.is_packed(e.map))
       result[id] = Motion::kPacked;
     else

@@ -20,7 +20,8 @@ enum class Motion : uint8_t {
 };
 
 // By expr. An access is a load's or store's map and bounds; others have the motion of their value,
-// kStill or kScattered. A kReduce over lanes yields one value.
+// kStill or kScattered, but for a choice between packs that is the same for all lanes: kPacked. A
+// kReduce over lanes yields one value.
 std::vector<Motion> motions(const KernelFacts& facts, const Lanes& lanes);
 
 }  // namespace kiln::codegen

@@ -159,6 +159,16 @@ void add_dims(const KernelFacts& facts, const std::vector<uint32_t>& dims, int64
   add({middle, dims.end()}, "column");
 }
 
+// What a call gets is no pack of loaded elements, and cannot be chosen like one.
+Result<> check_choices(const KernelFacts& facts, const TileCode& tile) {
+  for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
+    if (facts.live[id] && facts.expr(id).kind == Kind::kApply && tile.is_pack(id)) {
+      return refuse("a choice between neighbours follows the product");
+    }
+  }
+  return Ok();
+}
+
 // "struct Elements", what a call gets of `input` for several lanes.
 std::string elements_text(uint32_t lanes) {
   return "struct Elements {\n  float of[" + std::to_string(lanes) +
@@ -181,6 +191,7 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
   }
   TileCode tile(facts, Lanes{single ? 0 : element.dims.back(), lanes}, body);
   if (lanes > 1 && !tile.is_pack(element.load)) return refuse("the product is moved");
+  KILN_RETURN_IF_ERROR(check_choices(facts, tile));
   tile.place(element.load, "element");
   TileCode::Section section{{}, {}, "", true};
   for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
@@ -208,6 +219,7 @@ Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t inpu
   TileCode tile(facts, Lanes{element.dims.back(), 2}, body);
   KILN_ASSIGN_OR_RETURN(const ExprId store, pair_store(facts, tile, element));
   if (!is_beside(facts, tile, element.load, element)) return refuse("the product is moved");
+  KILN_RETURN_IF_ERROR(check_choices(facts, tile));
   PairFunction made;
   tile.place(element.load, "element");
   made.residual = place_residual(facts, element, tile);

@@ -90,10 +90,33 @@ std::string TileCode::value_text(ExprId id, bool in_lane) const {
       return "(" + std::string(register_type(e.dtype)) + ")(" + map + ")";
     }
     default:
+      if (tests_first_lane(id)) {
+        return scalar_text(facts_.kernel, e, [&](ExprId arg) {
+          return motions_[arg] == Motion::kStill ? value(arg) : value_text(arg, false);
+        });
+      }
       if (divides_by_shared(e)) return divided_by_shared(e);
       if (auto quick = quick_text(facts_, id, known_texts())) return *std::move(quick);
       return scalar_text(facts_.kernel, e, [this](ExprId arg) { return value(arg); });
   }
+}
+
+// A test whose result is that of the first lane for all, though what it tests moves.
+bool TileCode::tests_first_lane(ExprId id) const {
+  const Expr& e = facts_.expr(id);
+  return e.kind == Kind::kApply && motions_[id] == Motion::kStill &&
+         std::ranges::any_of(e.args, [&](ExprId arg) { return motions_[arg] != Motion::kStill; });
+}
+
+const std::string& TileCode::pack_name(ExprId id) const {
+  const auto local = local_.find(id);
+  return local != local_.end() ? local->second : places_.at(id);
+}
+
+std::string TileCode::pack_text(ExprId id) const {
+  const Expr& e = facts_.expr(id);
+  if (e.kind == Kind::kLoad) return load_text(id, false);
+  return value(e.args[0]) + " ? " + pack_name(e.args[1]) + " : " + pack_name(e.args[2]);
 }
 
 KnownTexts TileCode::known_texts() const {
@@ -133,10 +156,9 @@ void TileCode::section(const Section& section) {
     const bool once = over_lanes ? lanes_.count == 1 : still;
     if (once)
       define(id, false, section);
-    else if (e.kind == Kind::kLoad && motions_[id] == Motion::kPacked)
-      load_pack(id, section);
-    if (!once && !(e.kind == Kind::kLoad && motions_[id] == Motion::kPacked))
-      in_lanes.push_back(id);
+    else if (is_pack(id))
+      define_pack(id, section);
+    if (!once && !is_pack(id)) in_lanes.push_back(id);
   }
   if (!in_lanes.empty()) run_lanes(in_lanes, section);
   local_.clear();
@@ -163,14 +185,14 @@ void TileCode::define(ExprId id, bool in_lane, const Section& section) {
   }
 }
 
-void TileCode::load_pack(ExprId id, const Section& section) {
+void TileCode::define_pack(ExprId id, const Section& section) {
   if (const auto keep = section.keep_at.find(id); keep != section.keep_at.end()) {
-    out_.add(keep->second + " = " + load_text(id, false) + ";");
+    out_.add(keep->second + " = " + pack_text(id) + ";");
     local_[id] = keep->second;
     return;
   }
   const std::string name = "r" + number(id);
-  out_.add("const auto " + name + " = " + load_text(id, false) + ";");
+  out_.add("const auto " + name + " = " + pack_text(id) + ";");
   local_[id] = name;
 }
 
@@ -206,8 +228,7 @@ void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
   }
   for (const ExprId id : operands) {
     if (!is_pack(id)) continue;
-    const auto local = local_.find(id);
-    const std::string pack = local != local_.end() ? local->second : places_.at(id);
+    const std::string pack = pack_name(id);
     const std::string name = "x" + number(id);
     std::string lane = "const " + std::string(register_type(facts_.expr(id).dtype)) + " ";
     out_.add(lane.append(name).append(" = get(").append(pack).append(", l);"));

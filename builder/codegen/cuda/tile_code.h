@@ -46,8 +46,9 @@ class TileCode {
   // 0: one, without an index.
   std::string kept_name(loop::ExprId id) const;
   std::string kept_declaration(loop::ExprId id, uint32_t chunks) const;
+  // A pack of loaded elements, or the choice of one.
   bool is_pack(loop::ExprId id) const {
-    return facts_.expr(id).kind == loop::Expr::Kind::kLoad && motions_[id] == Motion::kPacked;
+    return facts_.expr(id).kind != loop::Expr::Kind::kStore && motions_[id] == Motion::kPacked;
   }
   // From now on the expr is read from `place`, "r3[c]" or "x3", instead of being computed.
   void place(loop::ExprId id, const std::string& place) { places_[id] = place; }
@@ -71,12 +72,15 @@ class TileCode {
   std::string address(const loop::Expr& expr, bool in_lane) const;
   std::string load_text(loop::ExprId id, bool in_lane) const;
   std::string value_text(loop::ExprId id, bool in_lane) const;
+  std::string pack_text(loop::ExprId id) const;
+  const std::string& pack_name(loop::ExprId id) const;
+  bool tests_first_lane(loop::ExprId id) const;
   bool divides_by_shared(const loop::Expr& expr) const;
   std::string divided_by_shared(const loop::Expr& expr) const;
   KnownTexts known_texts() const;
   std::string stored_value(const loop::Expr& store) const;
   void define(loop::ExprId id, bool in_lane, const Section& section);
-  void load_pack(loop::ExprId id, const Section& section);
+  void define_pack(loop::ExprId id, const Section& section);
   void run_lanes(const std::vector<loop::ExprId>& ids, const Section& section);
   void unpack_operands(const std::vector<loop::ExprId>& ids);
   void write(loop::ExprId id, bool in_lane, const Section& section);

@@ -85,6 +85,20 @@ Body concat_rows() {
   return b;
 }
 
+// As DenseNet has it: pieces that are cast, then scaled for each column; and how far they are from
+// their largest.
+Body concat_of_casts() {
+  Body b;
+  std::vector<ir::ValueId> pieces;
+  for (const char* type : {"f16[6x16]", "f16[6x8]", "f16[6x24]", "f16[6x16]"}) {
+    pieces.push_back(b.op(ir::Cast{DType::kF32, true}, {b.in(type)}));
+  }
+  const auto scaled = b.fn(ScalarFn::kMul, {b.op(ir::Concat{1}, pieces), b.in("f32[64]")});
+  b.out(b.op(ir::Cast{DType::kF16, true}, {b.fn(ScalarFn::kTanh, {scaled})}));
+  b.out(b.fn(ScalarFn::kSub, {scaled, b.reduce(ReduceFn::kMax, scaled, {1})}));
+  return b;
+}
+
 // An embedding with positions, normalised.
 Body gathered_rows() {
   Body b;
@@ -194,6 +208,7 @@ std::vector<KernelCase> kernel_cases() {
   cases.push_back({"split heads", split_heads(), tolerance_of("f16")});
   cases.push_back({"views", views()});
   cases.push_back({"concat of rows", concat_rows()});
+  cases.push_back({"concat of casts", concat_of_casts(), tolerance_of("f16")});
   cases.push_back({"gathered rows", gathered_rows(), tolerance_of("f16")});
   cases.push_back({"gathered columns", gathered_columns()});
   cases.push_back({"group norm", group_norm()});

@@ -55,6 +55,11 @@ TEST(PointFunction, TakesNeighboursTogether) {
   // Of what lies beside each other, one access: the bias is read and the sum is stored so.
   EXPECT_NE(four->text.find("load<f16, 4>(b1"), std::string::npos) << four->text;
   EXPECT_NE(four->text.find("store(b2"), std::string::npos) << four->text;
+  // What a call gets is chosen element by element or not at all.
+  Body chosen;
+  const auto y = chosen.in("f32[3x8]"), other = chosen.in("f32[3x8]");
+  chosen.out(chosen.fn(ScalarFn::kWhere, {chosen.in("bool[]"), y, other}));
+  EXPECT_FALSE(made(chosen).ok());
   EXPECT_FALSE(made(odd).ok());
   EXPECT_FALSE(made(one).ok());
 }

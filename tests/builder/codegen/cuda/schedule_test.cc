@@ -128,6 +128,27 @@ TEST(CudaSchedule, LongRowsAreNotUnrolled) {
   EXPECT_FALSE(emit_cuda(*kernel, kept).ok());
 }
 
+// Pieces that begin on a boundary of the lanes are chosen whole, before they are taken apart.
+TEST(EmitCudaText, ConcatChoosesPacks) {
+  const auto text = [](const char* first, const char* second, const char* sum) {
+    Body body;
+    const auto a = body.op(ir::Cast{DType::kF32, true}, {body.in(first)});
+    const auto b = body.op(ir::Cast{DType::kF32, true}, {body.in(second)});
+    body.out(body.fn(ScalarFn::kMul, {body.op(ir::Concat{1}, {a, b}), body.in(sum)}));
+    const auto kernel = lower_to_loop(body.graph);
+    EXPECT_TRUE(kernel.ok());
+    const auto source =
+        emit_cuda(*kernel, {.family = Family::kPoints, .threads = 64, .vector = 8, .unroll = 1});
+    EXPECT_TRUE(source.ok()) << source.error().message;
+    return source.ok() ? source->text : "";
+  };
+  const std::string aligned = text("f16[4x24]", "f16[4x8]", "f32[32]");
+  EXPECT_NE(aligned.find("? r"), std::string::npos) << aligned;
+  EXPECT_EQ(aligned.find("op_where"), std::string::npos) << aligned;
+  const std::string crossing = text("f16[4x20]", "f16[4x12]", "f32[32]");
+  EXPECT_NE(crossing.find("op_where"), std::string::npos) << crossing;
+}
+
 TEST(EmitCudaText, Softmax) {
   Body body;
   body.out(body.softmax(body.in("f16[8x256]"), 1));
