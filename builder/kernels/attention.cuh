@@ -18,6 +18,9 @@ KILN_DEVICE float minus_infinity() { return float_of(0xFF800000u); }
 constexpr float kLeastScore = -30000.0f;
 constexpr bool kHasLeastScore = kMaskBytes > 0 && !(kMaskedRowZero && kMaskBytes == 2 && kF16);
 constexpr bool kWholeTiles = kColumns % kTile == 0, kWholeRows = kRows % kBlockRows == 0;
+// A tile's columns in pieces of 16; those of a last one that is cut short.
+constexpr int kTilePieces = kTile / 16;
+constexpr int kLastPieces = kWholeTiles ? kTilePieces : (kColumns % kTile + 15) / 16;
 // Whether an even column of the mask and the next can be loaded at once.
 constexpr bool kMaskPairs = kMaskColumn == 1 && kColumns % 2 == 0 && kMaskOffset % 2 == 0 &&
                             kMaskBatch % 2 == 0 && kMaskHead % 2 == 0 && kMaskRow % 2 == 0;
@@ -60,6 +63,7 @@ KILN_DEVICE float mask_at(const unsigned (&words)[kMaskWords], int i) {
   return kMaskBytes == 4 ? float_of(bits) : kF16 ? float_of_f16(bits) : float_of(bits << 16);
 }
 
+template <bool kEdge>
 KILN_DEVICE float score_of(float product, float added, int row, int column) {
   float score = kMaskBytes > 0 ? fmaf(product, kScale, added) : product * kScale;
   if (kHasLeastScore) {
@@ -67,7 +71,84 @@ KILN_DEVICE float score_of(float product, float added, int row, int column) {
     score = max_or_nan(score, hidden ? minus_infinity() : kLeastScore);
   }
   const bool outside = (!kWholeTiles && column >= kColumns) || (kCausal && column > row);
-  return outside ? minus_infinity() : score;
+  return kEdge && outside ? minus_infinity() : score;
+}
+
+// What a warp has summed up for rows lane / 4 and 8 below.
+struct Sums {
+  float sums[kValueDepth / 8][4] = {};
+  float most[2] = {minus_infinity(), minus_infinity()}, total[2] = {};  // most: as a power
+};
+
+// Adds a tile; at an edge columns end in it, or rows may not look at all of it.
+template <bool kEdge>
+KILN_DEVICE void add_tile(const unsigned char* keys, const unsigned char* values,
+                          const unsigned (&queries)[kDepth / 16][4],
+                          const unsigned (&masks)[kTile / 8][2][kMaskWords], int first_column,
+                          int row, Sums& made) {
+  const int lane = threadIdx.x % 32, pair = lane % 4 * 2;
+  constexpr int kUsed = kEdge && !kCausal ? kLastPieces : kTilePieces;
+  float scores[2 * kUsed][4] = {};
+#pragma unroll
+  for (int step = 0; step < kDepth / 16; ++step) {
+#pragma unroll
+    for (int n = 0; n < kUsed; ++n) {
+      unsigned b[4];
+      load_matrices(b, keys + (n * 16 + lane / 16 * 8 + lane % 8) * kKeyPitch + step * 32 +
+                           lane / 8 % 2 * 16);
+      multiply_accumulate<kF16>(scores[2 * n], queries[step], b[0], b[1]);
+      multiply_accumulate<kF16>(scores[2 * n + 1], queries[step], b[2], b[3]);
+    }
+  }
+
+  float tops[2] = {minus_infinity(), minus_infinity()};
+#pragma unroll
+  for (int n = 0; n < 2 * kUsed; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const float added = kMaskBytes > 0 ? mask_at(masks[n][i / 2], i % 2) : 0;
+      const int column = first_column + n * 8 + pair + i % 2;
+      scores[n][i] = score_of<kEdge>(scores[n][i], added, row + i / 2 * 8, column);
+      tops[i / 2] = max_or_nan(tops[i / 2], scores[n][i]);
+    }
+  }
+  float bases[2];
+#pragma unroll
+  for (int h = 0; h < 2; ++h) {
+    tops[h] = max_or_nan(tops[h], shuffle_xor(tops[h], 1));
+    tops[h] = max_or_nan(tops[h], shuffle_xor(tops[h], 2));
+    const float top = max_or_nan(made.most[h], tops[h] * kPowerScale);
+    bases[h] = top == minus_infinity() ? 0 : top;
+    const float fade = quick_power_of_2(made.most[h] - bases[h]);
+    made.most[h] = top;
+    made.total[h] *= fade;
+#pragma unroll
+    for (int n = 0; n < kValueDepth / 8; ++n) {
+      made.sums[n][2 * h] *= fade;
+      made.sums[n][2 * h + 1] *= fade;
+    }
+  }
+
+#pragma unroll
+  for (int step = 0; step < kUsed; ++step) {
+    unsigned weights[4];
+#pragma unroll
+    for (int part = 0; part < 4; ++part) {
+      const int n = 2 * step + part / 2, h = part % 2;
+      const float low = quick_power_of_2(fmaf(scores[n][2 * h], kPowerScale, -bases[h]));
+      const float high = quick_power_of_2(fmaf(scores[n][2 * h + 1], kPowerScale, -bases[h]));
+      made.total[h] += low + high;
+      weights[part] = pack(low, high);
+    }
+#pragma unroll
+    for (int n = 0; n < kValueDepth / 16; ++n) {
+      unsigned b[4];
+      load_matrices_transposed(b, values + (step * 16 + lane / 8 % 2 * 8 + lane % 8) * kValuePitch +
+                                      n * 32 + lane / 16 * 16);
+      multiply_accumulate<kF16>(made.sums[2 * n], weights, b[0], b[1]);
+      multiply_accumulate<kF16>(made.sums[2 * n + 1], weights, b[2], b[3]);
+    }
+  }
 }
 
 KILN_KERNEL(kThreads)
@@ -113,8 +194,8 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
     }
   }
 
-  float sums[kValueDepth / 8][4] = {};
-  float most[2] = {minus_infinity(), minus_infinity()}, total[2] = {0, 0};  // most: as a power
+  Sums made;
+  const bool idle = !kWholeRows && first + warp * 16 >= kRows;  // it loads for the others
   for (int tile = 0; tile < tiles; ++tile) {
     if (tile + 1 < tiles) {
       load_tile<kDepth, kKeyPitch>(keys[(tile + 1) % 2], k, (tile + 1) * kTile, kKRow);
@@ -128,82 +209,29 @@ kiln_attention(const char* q, const char* k, const char* v, const char* mask, ch
     }
     wait_for_copies_but<1>();
     __syncthreads();
-
-    float scores[kTile / 8][4] = {};
-#pragma unroll
-    for (int step = 0; step < kDepth / 16; ++step) {
-#pragma unroll
-      for (int n = 0; n < kTile / 16; ++n) {
-        unsigned b[4];
-        load_matrices(b, keys[tile % 2] + (n * 16 + lane / 16 * 8 + lane % 8) * kKeyPitch +
-                             step * 32 + lane / 8 % 2 * 16);
-        multiply_accumulate<kF16>(scores[2 * n], queries[step], b[0], b[1]);
-        multiply_accumulate<kF16>(scores[2 * n + 1], queries[step], b[2], b[3]);
-      }
-    }
-
-    float tops[2] = {minus_infinity(), minus_infinity()};
-#pragma unroll
-    for (int n = 0; n < kTile / 8; ++n) {
-#pragma unroll
-      for (int i = 0; i < 4; ++i) {
-        const float added = kMaskBytes > 0 ? mask_at(masks[n][i / 2], i % 2) : 0;
-        const int column = tile * kTile + n * 8 + pair + i % 2;
-        scores[n][i] = score_of(scores[n][i], added, row + i / 2 * 8, column);
-        tops[i / 2] = max_or_nan(tops[i / 2], scores[n][i]);
-      }
-    }
-    float bases[2];
-#pragma unroll
-    for (int h = 0; h < 2; ++h) {
-      tops[h] = max_or_nan(tops[h], shuffle_xor(tops[h], 1));
-      tops[h] = max_or_nan(tops[h], shuffle_xor(tops[h], 2));
-      const float top = max_or_nan(most[h], tops[h] * kPowerScale);
-      bases[h] = top == minus_infinity() ? 0 : top;
-      const float fade = quick_power_of_2(most[h] - bases[h]);
-      most[h] = top;
-      total[h] *= fade;
-#pragma unroll
-      for (int n = 0; n < kValueDepth / 8; ++n) {
-        sums[n][2 * h] *= fade;
-        sums[n][2 * h + 1] *= fade;
-      }
-    }
-
-#pragma unroll
-    for (int step = 0; step < kTile / 16; ++step) {
-      unsigned weights[4];
-#pragma unroll
-      for (int part = 0; part < 4; ++part) {
-        const int n = 2 * step + part / 2, h = part % 2;
-        const float low = quick_power_of_2(fmaf(scores[n][2 * h], kPowerScale, -bases[h]));
-        const float high = quick_power_of_2(fmaf(scores[n][2 * h + 1], kPowerScale, -bases[h]));
-        total[h] += low + high;
-        weights[part] = pack(low, high);
-      }
-#pragma unroll
-      for (int n = 0; n < kValueDepth / 16; ++n) {
-        unsigned b[4];
-        load_matrices_transposed(b, values[tile % 2] +
-                                        (step * 16 + lane / 8 % 2 * 8 + lane % 8) * kValuePitch +
-                                        n * 32 + lane / 16 * 16);
-        multiply_accumulate<kF16>(sums[2 * n], weights, b[0], b[1]);
-        multiply_accumulate<kF16>(sums[2 * n + 1], weights, b[2], b[3]);
-      }
+    const int end = (tile + 1) * kTile;
+    const bool at_edge =
+        (!kWholeTiles && end > kColumns) || (kCausal && end > first + warp * 16 + 1);
+    const unsigned char *k_tile = keys[tile % 2], *v_tile = values[tile % 2];
+    if (!idle && (!kWholeTiles || kCausal) && at_edge) {
+      add_tile<true>(k_tile, v_tile, queries, masks, tile * kTile, row, made);
+    } else if (!idle) {
+      add_tile<false>(k_tile, v_tile, queries, masks, tile * kTile, row, made);
     }
     __syncthreads();
   }
 
 #pragma unroll
   for (int h = 0; h < 2; ++h) {
-    total[h] += shuffle_xor(total[h], 1);
-    total[h] += shuffle_xor(total[h], 2);
+    made.total[h] += shuffle_xor(made.total[h], 1);
+    made.total[h] += shuffle_xor(made.total[h], 2);
     const int r = row + h * 8;
     if (!kWholeRows && r >= kRows) continue;
-    const float share = kMaskedRowZero && total[h] == 0 ? 0 : quick_reciprocal(total[h]);
+    const float share = kMaskedRowZero && made.total[h] == 0 ? 0 : quick_reciprocal(made.total[h]);
 #pragma unroll
     for (int n = 0; n < kValueDepth / 8; ++n) {
-      const unsigned words[1] = {pack(sums[n][2 * h] * share, sums[n][2 * h + 1] * share)};
+      const unsigned words[1] = {
+          pack(made.sums[n][2 * h] * share, made.sums[n][2 * h + 1] * share)};
       store_words<4>(y + (r * kYRow + n * 8 + pair) * 2, words);
     }
   }

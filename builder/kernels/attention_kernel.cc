@@ -76,7 +76,12 @@ Result<> check_attention_shape(const AttentionShape& shape) {
 
 std::vector<AttentionTiling> attention_tilings(const AttentionShape& shape) {
   std::vector<AttentionTiling> tilings;
-  for (int64_t warps : {4, 2, 8, 1}) {
+  std::vector<int64_t> counts = {4, 2, 8, 1};
+  // As few blocks as with 8 warps, none of them idle.
+  const int64_t pieces = (shape.rows + kRowsOfWarp - 1) / kRowsOfWarp;
+  const int64_t blocks = (pieces + 7) / 8, fitting = (pieces + blocks - 1) / blocks;
+  if (fitting > 4 && fitting < 8) counts.push_back(fitting);
+  for (int64_t warps : counts) {
     // More warps than there are rows for would idle.
     if (warps > 1 && shape.rows <= warps / 2 * kRowsOfWarp) continue;
     for (int64_t tile : {64, 32}) {

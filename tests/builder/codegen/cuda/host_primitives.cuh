@@ -105,23 +105,43 @@ void start_fiber(Fiber& fiber) {
   fiber.shuffles = 0;
 }
 
+// Threads stop together: those of a warp for shuffles, all at barriers.
+bool agree(unsigned first, unsigned count) {
+  for (unsigned t = 1; t < count; ++t) {
+    if (fibers[first + t].stop != fibers[first].stop) return false;
+  }
+  return true;
+}
+
+// Runs a fiber on, unless it waits for other warps.
+bool resume(unsigned fiber, unsigned first_block, unsigned in_block) {
+  const Stop stop = fibers[fiber].stop;
+  if (stop == Stop::kBarrier || stop == Stop::kEnd) return false;
+  threadIdx.x = fiber % in_block;
+  blockIdx.x = first_block + fiber / in_block;
+  first_of_block = fiber - threadIdx.x;
+  swapcontext(&scheduler, &fibers[fiber].context);
+  return true;
+}
+
 // Every other round runs backwards, so that an order that no barrier asks for is not relied on.
 void run_cluster_of_fibers(unsigned first_block, unsigned cluster, unsigned in_block) {
   const unsigned threads = cluster * in_block;
   if (fibers.size() < threads) fibers.resize(threads);
   for (unsigned t = 0; t < threads; ++t) start_fiber(fibers[t]);
   for (bool backwards = false; fault.empty(); backwards = !backwards) {
+    bool ran = false;
     for (unsigned i = 0; i < threads; ++i) {
-      const unsigned fiber = backwards ? threads - 1 - i : i;
-      threadIdx.x = fiber % in_block;
-      blockIdx.x = first_block + fiber / in_block;
-      first_of_block = fiber - threadIdx.x;
-      swapcontext(&scheduler, &fibers[fiber].context);
+      ran |= resume(backwards ? threads - 1 - i : i, first_block, in_block);
     }
-    for (unsigned t = 1; t < threads; ++t) {
-      if (fibers[t].stop != fibers[0].stop) fail("threads wait at different barriers");
+    const unsigned in_warp = in_block < 32 ? in_block : 32;
+    for (unsigned t = 0; t < threads; t += in_warp) {
+      if (!agree(t, in_warp)) fail("threads of a warp wait at different places");
     }
+    if (ran) continue;
+    if (!agree(0, threads)) fail("threads wait at different barriers");
     if (fibers[0].stop == Stop::kEnd) return;
+    for (unsigned t = 0; t < threads; ++t) fibers[t].stop = Stop::kNone;
   }
 }
 
