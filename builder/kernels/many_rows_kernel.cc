@@ -19,7 +19,9 @@ constexpr int64_t kSpare = 2048;  // for barriers and to begin on a boundary of 
 constexpr size_t kMostTilings = 4;
 
 constexpr ManyRowsTiling kTilings[] = {
-    {3, 128, 4, 1, 2}, {2, 128, 5, 2, 1}, {2, 128, 5, 1, 1}, {1, 128, 8, 1, 1}, {1, 64, 10, 1, 1},
+    {3, 128, 4, 1, 2},   {2, 128, 5, 2, 1},    {2, 128, 5, 1, 1},
+    {1, 128, 8, 1, 1},   {1, 64, 10, 1, 1},    {1, 64, 9, 1, 1, 2},
+    {1, 64, 9, 1, 1, 4}, {1, 128, 6, 1, 1, 2}, {1, 128, 6, 1, 1, 4},
 };
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
@@ -28,7 +30,7 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t rows_of(const ManyRowsTiling& tiling) { return 64 * tiling.blocks; }
 int64_t cluster_of(const ManyRowsTiling& tiling) {
-  return tiling.cluster_rows * tiling.cluster_columns;
+  return tiling.cluster_rows * tiling.cluster_columns * tiling.splits;
 }
 int64_t stage_bytes(const ManyRowsTiling& tiling) {
   return (rows_of(tiling) + tiling.columns) * 128;
@@ -40,22 +42,44 @@ int64_t buffers_of(const ManyRowsTiling& tiling) {
   return parts > 4 ? parts / 2 : parts;
 }
 
-int64_t tiles_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
+// What blocks get of each other's sums.
+int64_t exchange_bytes(const ManyRowsTiling& tiling) {
+  return tiling.splits > 1 ? rows_of(tiling) * tiling.columns * 4 : 0;
+}
+
+// Blocks, where each has one tile, or its share of one.
+int64_t most_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
   return ceil_div(shape.rows, rows_of(tiling) * tiling.cluster_rows) *
          ceil_div(shape.columns, tiling.columns * tiling.cluster_columns) * cluster_of(tiling);
+}
+
+// Blocks that share the depth of a tile take no second one, and have 4 stages at the least.
+// Clusters of 4 leave some multiprocessors out, as these come in groups whose sizes are no
+// multiples of 4.
+bool suits(const ManyRowsShape& shape, const ManyRowsTiling& tiling, uint32_t multiprocessors) {
+  if (tiling.splits == 1) return true;
+  const int64_t room = tiling.splits == 2 ? multiprocessors : multiprocessors / 8 * 7;
+  return most_blocks(shape, tiling) <= room &&
+         shape.depth * kElementBytes >= tiling.splits * 4 * 128;
 }
 
 // Cycles of the multiprocessor with the most tiles, by what its tensor cores and copies take.
 double cycles_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
                  uint32_t multiprocessors) {
-  const int64_t rounds = ceil_div(tiles_of(shape, tiling), std::max<int64_t>(multiprocessors, 1));
+  const int64_t rounds =
+      ceil_div(most_blocks(shape, tiling), std::max<int64_t>(multiprocessors, 1));
   const auto area = static_cast<double>(rows_of(tiling) * tiling.columns);
-  // 1024 products a cycle for tiles of 128 x 128 and more; smaller ones wait for shared memory and
-  // for the second cache. Measured on an H200.
-  const double slowed = tiling.columns < 128 ? 1.8 : tiling.blocks == 1 ? 1.25 : 1.0;
-  const double tile = area * static_cast<double>(shape.depth) / 1024 * slowed;
+  // Cycles for 1024 products: small tiles wait for shared memory, and where all multiprocessors are
+  // busy for the second cache. Measured on an H200, as are the other figures.
+  const bool busy = rounds > 1;
+  const double pace = tiling.columns < 128 ? (busy ? 1.8 : 1.5)
+                      : tiling.blocks == 1 ? (busy ? 1.25 : 0.85)
+                                           : (busy ? 1.0 : 0.8);
+  const double share = static_cast<double>(shape.depth) / static_cast<double>(tiling.splits);
+  const double exchange =
+      tiling.splits > 1 ? area * 0.4 + 500 * static_cast<double>(tiling.splits) : 0;
   // The last tile's end is behind nothing.
-  return static_cast<double>(rounds) * tile + area * 0.2 + 3000;
+  return static_cast<double>(rounds) * area * share / 1024 * pace + area * 0.2 + 2000 + exchange;
 }
 
 // The instruction on a block of 64 rows: its operands in the order of its text.
@@ -81,8 +105,10 @@ std::string multiply_text(DType dtype, int64_t columns) {
 }  // namespace
 
 std::string to_string(const ManyRowsTiling& tiling) {
-  return std::to_string(rows_of(tiling)) + "x" + std::to_string(tiling.columns) + ".r" +
-         std::to_string(tiling.ring) + ".c" + std::to_string(tiling.cluster_rows) + "x" +
+  const std::string tile = std::to_string(rows_of(tiling)) + "x" + std::to_string(tiling.columns) +
+                           ".r" + std::to_string(tiling.ring);
+  if (tiling.splits > 1) return tile + ".k" + std::to_string(tiling.splits);
+  return tile + ".c" + std::to_string(tiling.cluster_rows) + "x" +
          std::to_string(tiling.cluster_columns);
 }
 
@@ -115,6 +141,7 @@ std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape,
   constexpr double kHopeless = 1.3;               // times the likeliest's cycles
   std::vector<std::pair<double, size_t>> ranked;  // cycles, number
   for (size_t i = 0; i < std::size(kTilings); ++i) {
+    if (!suits(shape, kTilings[i], multiprocessors)) continue;
     ranked.emplace_back(cycles_of(shape, kTilings[i], multiprocessors), i);
   }
   std::ranges::sort(ranked);
@@ -128,14 +155,16 @@ std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape,
 
 int64_t many_rows_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
                          uint32_t multiprocessors) {
+  if (tiling.splits > 1) return most_blocks(shape, tiling);
   const int64_t cluster = cluster_of(tiling);
   const int64_t slots = std::max<int64_t>(multiprocessors / cluster, 1) * cluster;
-  return std::min(tiles_of(shape, tiling), slots);
+  return std::min(most_blocks(shape, tiling), slots);
 }
 
 uint32_t many_rows_shared_bytes(const ManyRowsTiling& tiling) {
   return static_cast<uint32_t>(tiling.ring * stage_bytes(tiling) +
-                               kConsumerWarps * buffers_of(tiling) * kPartBytes + kSpare);
+                               kConsumerWarps * buffers_of(tiling) * kPartBytes +
+                               exchange_bytes(tiling) + kSpare);
 }
 
 ManyRowsBoxes many_rows_boxes(const ManyRowsTiling& tiling) {
@@ -162,6 +191,7 @@ std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& til
   number("kBuffers", buffers_of(tiling));
   number("kClusterRows", tiling.cluster_rows);
   number("kClusterColumns", tiling.cluster_columns);
+  number("kSplits", tiling.splits);
   number("kGroup", std::max<int64_t>(2048 / (rows_of(tiling) * tiling.cluster_rows), 1));
   number("kBlocks", blocks);
   // Together with the launch bounds' 168 for each thread, of which the consumers' sums are 192 for
@@ -173,11 +203,9 @@ std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& til
   flag("kResidual", finish.residual.has_value());
   text << tile_copies() << multiply_text(shape.dtype, tiling.columns) << finish.text
        << many_rows_template();
-  if (cluster_of(tiling) > 1) {
-    text << "\nKILN_CLUSTER_KERNEL(kThreads, " << cluster_of(tiling) << ")\n";
-  } else {
-    text << "\nKILN_KERNEL(kThreads, 1)\n";
-  }
+  text << "\nKILN_KERNEL(kThreads, 1)";
+  if (cluster_of(tiling) > 1) text << " __cluster_dims__(" << cluster_of(tiling) << ", 1, 1)";
+  text << "\n";
   constexpr const char* kMap = "const __grid_constant__ TensorMap ";
   text << "kiln_many_rows(const char* x, const char* w, " << finish.parameters << ", " << kMap
        << "x_map, " << kMap << "w_map, " << kMap << "residual_map, " << kMap << "y_map) {\n"

@@ -27,8 +27,9 @@ struct ManyRowsTiling {
   int64_t columns = 128;
   int64_t ring = 5;                               // stages of 128 bytes of a row
   int64_t cluster_rows = 1, cluster_columns = 1;  // tiles side by side that share their copies
+  int64_t splits = 1;                             // blocks that share the depth of a tile
 };
-// "128x128.r5.c2x1"
+// "128x128.r5.c2x1", "64x128.r6.k4"
 std::string to_string(const ManyRowsTiling& tiling);
 
 // The one-line reason why the kernel cannot do it.

@@ -109,6 +109,24 @@ template <int kThreads>
 KILN_DEVICE void give_turn(int name) {
   asm volatile("bar.arrive %0, %1;" ::"r"(name), "n"(kThreads) : "memory");
 }
+// Where a block of the cluster has what this one has at `address`.
+KILN_DEVICE unsigned in_cluster(unsigned address, unsigned block) {
+  unsigned there;
+  asm volatile("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(address), "r"(block));
+  return there;
+}
+// 16 bytes, to what in_cluster() gave, and from this block's.
+KILN_DEVICE void store_in_cluster(unsigned to, const float* four) {
+  asm volatile("st.shared::cluster.v4.f32 [%0], {%1, %2, %3, %4};" ::"r"(to), "f"(four[0]),
+               "f"(four[1]), "f"(four[2]), "f"(four[3])
+               : "memory");
+}
+KILN_DEVICE void load_four(float (&four)[4], unsigned from) {
+  asm volatile("ld.shared.v4.f32 {%0, %1, %2, %3}, [%4];"
+               : "=f"(four[0]), "=f"(four[1]), "=f"(four[2]), "=f"(four[3])
+               : "r"(from)
+               : "memory");
+}
 KILN_DEVICE unsigned rank_in_cluster() {
   unsigned rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <set>
 
 #include "builder/codegen/cuda/compile.h"
@@ -98,6 +99,7 @@ TEST(ManyRowsKernel, TilingsFitAndHaveNames) {
     EXPECT_TRUE(boxes.w % 8 == 0 && boxes.w <= 256) << to_string(tiling);
   }
   EXPECT_TRUE(names.contains("192x128.r4.c1x2"));
+  EXPECT_TRUE(names.contains("64x128.r6.k4"));
 }
 
 TEST(ManyRowsKernel, OffersTheTilingsThatFillTheGpu) {
@@ -120,6 +122,18 @@ TEST(ManyRowsKernel, LaunchesWholeClusters) {
   EXPECT_EQ(many_rows_blocks({DType::kF16, 8192, 8192, 64, true}, pair, 131), 130);
   EXPECT_EQ(many_rows_blocks({DType::kF16, 1, 8, 64, true}, pair, 132), 2);
   EXPECT_EQ(many_rows_blocks({DType::kF16, 257, 128, 64, true}, pair, 132), 4);
+  const ManyRowsTiling shares{1, 128, 6, 1, 1, 4};  // 4 blocks for each of 4 x 6 tiles
+  EXPECT_EQ(many_rows_blocks({DType::kF16, 256, 768, 3072, true}, shares, 132), 96);
+}
+
+TEST(ManyRowsKernel, SharesTheDepthWhereTilesAreFew) {
+  const auto offers_share = [](int64_t rows, int64_t columns, int64_t depth) {
+    const auto tilings = many_rows_tilings({DType::kF16, rows, columns, depth, true}, 132);
+    return std::ranges::any_of(tilings, [](const auto& tiling) { return tiling.splits > 1; });
+  };
+  EXPECT_TRUE(offers_share(256, 768, 3072));
+  EXPECT_FALSE(offers_share(256, 768, 128));    // two stages
+  EXPECT_FALSE(offers_share(4096, 768, 3072));  // more tiles than multiprocessors
 }
 
 TEST(ManyRowsKernel, SaysWhatItDoesNotTake) {
