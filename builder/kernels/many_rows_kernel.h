@@ -1,4 +1,4 @@
-// The text of kernels/many_rows.cuh for one problem and tiling.
+// The text of kernels/many_rows*.cuh for one problem and tiling.
 //
 // Source of the design (a producer warp, two groups of warps in turns, clusters that share copies):
 // CUTLASS's ping-pong kernels for compute capability 9.0.

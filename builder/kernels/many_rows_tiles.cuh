@@ -1,0 +1,164 @@
+// Tiles of many_rows.cuh: what a block multiplies and where it lies in shared memory; the warp that
+// copies it there, and the products.
+//
+// Constants and multiply() come before this text; see many_rows_kernel.cc.
+
+constexpr int kThreads = 384;
+constexpr int kTileRows = 64 * kTileBlocks;
+constexpr int kStageDepth = 128 / kElementBytes;  // elements
+constexpr int kStagesOfDepth = (kDepth + kStageDepth - 1) / kStageDepth;
+constexpr int kBytesOfX = kTileRows * 128, kBytesOfW = kTileColumns * 128;
+constexpr int kStageBytes = kBytesOfX + kBytesOfW;
+constexpr int kCluster = kClusterRows * kClusterColumns * kSplits;
+constexpr int kSharers = kCluster / kSplits;  // of stages
+constexpr int kRowTiles = (kRows + kTileRows * kClusterRows - 1) / (kTileRows * kClusterRows);
+constexpr int kColumnTiles =
+    (kColumns + kTileColumns * kClusterColumns - 1) / (kTileColumns * kClusterColumns);
+constexpr int kTiles = kRowTiles * kColumnTiles;  // of a cluster
+constexpr int kClusters = kBlocks / kCluster;
+// A warp stores 16 rows of 64 columns at a time.
+constexpr int kPartBytes = 2048;
+constexpr int kPartsOfRow = kTileColumns / 64, kParts = kTileBlocks * kPartsOfRow;
+static_assert(kParts % kBuffers == 0, "parts take the same buffers in every tile");
+static_assert(kSplits == 1 || (kTileBlocks == 1 && kCluster == kSplits), "splits share one tile");
+// Of a tile that blocks share: groups of 16 rows that each finishes, and what it gets, by group,
+// block and lane.
+constexpr int kGroups = 4 / kSplits;
+constexpr int kLaneSums = kTileColumns / 2;
+constexpr int kExchangeBytes = kSplits > 1 ? 4 * kLaneSums * 32 * 4 : 0;
+
+struct Layout {
+  unsigned stages, parts, exchange, full, empty, residual;  // addresses in shared memory
+  KILN_DEVICE Layout() {
+    extern __shared__ unsigned char kiln_shared_of_launch[];
+    stages = (shared_address(kiln_shared_of_launch) + 1023) & ~1023u;
+    parts = stages + kRing * kStageBytes;
+    exchange = parts + 8 * kBuffers * kPartBytes;
+    full = exchange + kExchangeBytes;
+    empty = full + kRing * 8;
+    residual = empty + kRing * 8;
+  }
+};
+
+struct Place {
+  int row, column;
+};
+// Of this block's part of tile `t` of its cluster: some rows of tiles at a time, column by column,
+// so that what is multiplied at the same time is close to a square.
+KILN_DEVICE Place place_of(int t, unsigned rank) {
+  const int in_group = kGroup * kColumnTiles, group = t / in_group, first = group * kGroup;
+  const int rows = min(kRowTiles - first, kGroup), at = t - group * in_group;
+  return {((first + at % rows) * kClusterRows + static_cast<int>(rank) % kClusterRows) * kTileRows,
+          (at / rows * kClusterColumns + static_cast<int>(rank) / kClusterRows) * kTileColumns};
+}
+
+// The stages of a tile's depth that a block multiplies.
+struct Stages {
+  int first, count;
+};
+KILN_DEVICE Stages stages_of(unsigned rank) {
+  if constexpr (kSplits == 1) return {0, kStagesOfDepth};
+  const int first = static_cast<int>(rank) * kStagesOfDepth / kSplits;
+  return {first, (static_cast<int>(rank) + 1) * kStagesOfDepth / kSplits - first};
+}
+
+// One lane's work.
+struct Producer {
+  const Layout& layout;
+  const TensorMap& x_map;
+  const TensorMap& w_map;
+  unsigned rank;
+  Stages share;
+  static constexpr unsigned kAll = (1 << kCluster) - 1;
+
+  KILN_DEVICE void load_x(int slot, int stage, int row) const {
+    const unsigned to = layout.stages + slot * kStageBytes, full = layout.full + slot * 8;
+    if constexpr (kClusterColumns == 1) {
+      load_box(to, x_map, (share.first + stage) * kStageDepth, row, full);
+    } else {  // a part of it, for all
+      constexpr int kShare = kTileRows / kClusterColumns;
+      load_box_for(kAll, to + rank * kShare * 128, x_map, stage * kStageDepth, row + rank * kShare,
+                   full);
+    }
+  }
+  KILN_DEVICE void load_w(int slot, int stage, int column) const {
+    const unsigned to = layout.stages + slot * kStageBytes + kBytesOfX;
+    const unsigned full = layout.full + slot * 8;
+    if constexpr (kClusterRows == 1) {
+      load_box(to, w_map, (share.first + stage) * kStageDepth, column, full);
+    } else {
+      constexpr int kShare = kTileColumns / kClusterRows;
+      load_box_for(kAll, to + rank * kShare * 128, w_map, stage * kStageDepth,
+                   column + rank * kShare, full);
+    }
+  }
+  KILN_DEVICE void run(int cluster) const {
+    if (!kConstantWeights) wait_for_earlier_kernels();
+    // Nothing on the GPU writes what the engine holds, so that w is on its way before x is made.
+    const int ahead = min(kRing, share.count);
+    Place place = place_of(cluster, rank);
+    for (int i = 0; i < ahead; ++i) {
+      arrive_expecting(layout.full + i * 8, kStageBytes);
+      load_w(i, i, place.column);
+    }
+    if (kConstantWeights) wait_for_earlier_kernels();
+    for (int i = 0; i < ahead; ++i) load_x(i, i, place.row);
+    int slot = ahead % kRing;
+    unsigned parity = ahead == kRing ? 0 : 1;
+    for (int t = cluster; t < kTiles; t += kClusters) {
+      place = place_of(t, rank);
+#pragma unroll 1
+      for (int stage = t == cluster ? ahead : 0; stage < share.count; ++stage) {
+        wait_for_phase(layout.empty + slot * 8, parity);
+        arrive_expecting(layout.full + slot * 8, kStageBytes);
+        load_x(slot, stage, place.row);
+        load_w(slot, stage, place.column);
+        if (++slot == kRing) {
+          slot = 0;
+          parity ^= 1;
+        }
+      }
+    }
+  }
+};
+
+using Sums = float[kTileBlocks][kTileColumns / 2];
+
+KILN_DEVICE void release(unsigned empty, int lane) {
+  if (lane >= kSharers) return;
+  if constexpr (kSharers > 1)
+    arrive_in_cluster(empty, lane);
+  else
+    arrive(empty);
+}
+
+// Where the warps' group has multiplied `before` stages of the block, those of the other group
+// counted.
+KILN_DEVICE void multiply_tile(const Layout& layout, int before, int stages, int lane, Sums& sums) {
+  int slot = before % kRing, latest = 0;
+  unsigned parity = before / kRing & 1;
+#pragma unroll 1
+  for (int stage = 0; stage < stages; ++stage) {
+    wait_for_phase(layout.full + slot * 8, parity);
+    const unsigned long long x = matrix_at(layout.stages + slot * kStageBytes);
+    const unsigned long long w = matrix_at(layout.stages + slot * kStageBytes + kBytesOfX);
+    begin_products();
+#pragma unroll
+    for (int step = 0; step < 4; ++step) {
+#pragma unroll
+      for (int block = 0; block < kTileBlocks; ++block) {
+        multiply(sums[block], x + block * 512 + step * 2, w + step * 2, stage | step);
+      }
+    }
+    close_products();
+    if (stage > 0) {
+      wait_for_products_but<1>();
+      release(layout.empty + latest * 8, lane);
+    }
+    latest = slot;
+    if (++slot == kRing) {
+      slot = 0;
+      parity ^= 1;
+    }
+  }
+}
