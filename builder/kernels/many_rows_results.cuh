@@ -1,5 +1,5 @@
-// Results of many_rows.cuh: what a warp makes of sums, 16 rows and 64 columns at a time, and stores.
-// finish() comes before this text.
+// Results of many_rows.cuh: what a warp makes of sums, 16 rows and 64 columns at a time, and
+// stores. finish() comes before this text.
 
 // The two elements of the product at a place, as they are to be stored.
 KILN_DEVICE unsigned finish_at(const Operands& operands, float first, float second,
