@@ -43,7 +43,7 @@ TEST_F(Runtime, EnqueueReturnsSoon) {
       const double us = measure_enqueue(subject, rows);
       std::printf("enqueue, %-20s %2d of %2d rows: %.2f us\n", recipe.name.c_str(),
                   static_cast<int>(rows), static_cast<int>(whole), us);
-      EXPECT_LT(us, 50) << recipe.name << ", " << rows << " rows";
+      EXPECT_LT(us, rows == whole ? 50 : 150) << recipe.name << ", " << rows << " rows";
     }
   }
 }
