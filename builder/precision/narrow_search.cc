@@ -46,9 +46,12 @@ class Search {
     order_.resize(costs_.size());
     std::iota(order_.begin(), order_.end(), size_t{0});
     const auto worth = [&](size_t i) { return choice_.alone[i] / costs_[i]; };
+    const auto harms = [&](size_t i) { return choice_.alone[i] > limit_; };
     std::sort(order_.begin(), order_.end(), [&](size_t a, size_t b) {
+      if (harms(a) != harms(b)) return harms(a);
       return worth(a) != worth(b) ? worth(a) > worth(b) : a < b;
     });
+    least_ = static_cast<size_t>(std::ranges::count_if(order_, harms));
   }
 
   std::vector<bool> without_first(size_t count) const {
@@ -70,8 +73,9 @@ class Search {
 
   // Bisects the number of items kept wide, from the predicted one outwards.
   Result<> find_fewest() {
-    size_t fails = 0, holds = costs_.size() + 1;  // + 1: not even all of them is known to hold
-    size_t next = std::clamp<size_t>(predicted(), 1, costs_.size());
+    size_t holds = costs_.size() + 1;  // + 1: not even all of them is known to hold
+    size_t next = std::clamp<size_t>(predicted(), std::max<size_t>(least_, 1), costs_.size());
+    size_t fails = std::max<size_t>(least_, 1) - 1;
     for (size_t step = 1; holds - fails > 1; step *= 2) {
       KILN_ASSIGN_OR_RETURN(const double damage, measure(measures_.whole, without_first(next)));
       if (damage <= limit_) {
@@ -96,6 +100,7 @@ class Search {
   const NarrowMeasures& measures_;
   NarrowChoice choice_;
   std::vector<size_t> order_;
+  size_t least_ = 0;  // to be kept wide in any case
 };
 
 }  // namespace

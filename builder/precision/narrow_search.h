@@ -4,6 +4,8 @@
 // After AutoQuantize's and Intel's (arXiv 2505.13060) one-at-a-time scores: damage is additive
 // to first order, since roundings are independent, so items are kept wide in the order of damage
 // saved per cost. How many is found by measuring, not from the sum: roundings do interact.
+// First come those that alone do more than all may: others may make up for it on what is measured
+// with, but not on other data.
 #pragma once
 #include <functional>
 #include <span>

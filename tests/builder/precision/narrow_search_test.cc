@@ -82,6 +82,19 @@ TEST(NarrowSearch, NeverKeepsMoreThanItsOrderNeeds) {
   }
 }
 
+// Measured with both narrow, one undoes the harm of the other.
+TEST(NarrowSearch, KeepsAllThatHarmMoreAloneThanAllMay) {
+  Fake fake{{4, 5, 0.1}};
+  NarrowMeasures measures = fake.measures();
+  measures.whole = [&](const std::vector<bool>& narrow) -> Result<double> {
+    return narrow[1] ? 9 : 0.2;
+  };
+  const auto choice = search_narrow(std::vector<double>{1, 1, 1}, 3, measures);
+  ASSERT_TRUE(choice.ok());
+  EXPECT_TRUE(choice->held);
+  EXPECT_EQ(choice->narrow, std::vector<bool>({false, false, true}));
+}
+
 TEST(NarrowSearch, TrustsMeasurementsNotTheSum) {
   // Together they do far more harm than alone, until one of them is wide.
   Fake fake{{1, 1, 1, 1}, 100};
