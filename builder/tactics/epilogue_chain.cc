@@ -30,19 +30,6 @@ bool is_near(std::optional<float> value, double wanted) {
   return value && std::abs(*value - wanted) < 1e-6 * std::abs(wanted);
 }
 
-// The permutations between N, C, spatial... and N, spatial..., C.
-std::vector<int64_t> channels_second(int64_t rank) {
-  std::vector<int64_t> perm = {0, rank - 1};
-  for (int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
-  return perm;
-}
-std::vector<int64_t> channels_last(int64_t rank) {
-  std::vector<int64_t> perm = {0};
-  for (int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
-  perm.push_back(1);
-  return perm;
-}
-
 bool is_float_cast(const Graph& body, const ir::Node& node) {
   return std::holds_alternative<ir::Cast>(node.op) && is_float(body.type(node.inputs[0]).dtype) &&
          is_float(body.type(node.outputs[0]).dtype);
@@ -283,6 +270,18 @@ Result<NodeId> only_anchor(const Graph& body) {
 }
 
 }  // namespace
+
+std::vector<int64_t> channels_second(int64_t rank) {
+  std::vector<int64_t> perm = {0, rank - 1};
+  for (int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
+  return perm;
+}
+std::vector<int64_t> channels_last(int64_t rank) {
+  std::vector<int64_t> perm = {0};
+  for (int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
+  perm.push_back(1);
+  return perm;
+}
 
 Result<EpilogueChain> match_epilogue_chain(const Graph& body) {
   KILN_ASSIGN_OR_RETURN(const NodeId anchor, only_anchor(body));

@@ -38,6 +38,10 @@ struct EpilogueChain {
   bool casts = false;  // between float types, on the chain or in front of an operand
 };
 
+// The permutations between N, C, spatial... and N, spatial..., C.
+std::vector<int64_t> channels_second(int64_t rank);
+std::vector<int64_t> channels_last(int64_t rank);
+
 // The error is the one-line reason why the body is no such chain.
 Result<EpilogueChain> match_epilogue_chain(const ir::Graph& body);
 // The anchor with its own bias alone, whatever follows it; its result is stored as its first

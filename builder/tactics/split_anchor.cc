@@ -85,9 +85,8 @@ class Rest {
     rest_.inputs.push_back(body_.result(chain_.anchor));
     ValueId value = graph_.add_input("", rest_.anchor_result);
     if (chain_.channels_last) {
-      std::vector<int64_t> perm = {0, type.rank() - 1};
-      for (int64_t axis = 1; axis + 1 < type.rank(); ++axis) perm.push_back(axis);
-      KILN_ASSIGN_OR_RETURN(value, emit(graph_, ir::Transpose{perm}, {value}));
+      KILN_ASSIGN_OR_RETURN(value,
+                            emit(graph_, ir::Transpose{channels_second(type.rank())}, {value}));
     }
     const auto& operands = body_.node(chain_.anchor).inputs;
     return operands.size() == 3 && chain_.steps.empty() ? add_bias(value, operands[2])

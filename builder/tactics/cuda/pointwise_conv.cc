@@ -77,23 +77,16 @@ class Rewriter {
     return shape.size() > behind ? shape[shape.size() - behind - 1] : 0;
   }
 
+  int64_t rank() const { return static_cast<int64_t>(image_.size()); }
+
   bool puts_channels_second(const ir::Op& op) const {
     const auto* transpose = std::get_if<ir::Transpose>(&op);
-    const auto rank = static_cast<int64_t>(image_.size());
-    if (!transpose || transpose->perm.size() != image_.size()) return false;
-    std::vector<int64_t> perm = {0, rank - 1};
-    for (int64_t axis = 1; axis + 1 < rank; ++axis) perm.push_back(axis);
-    return transpose->perm == perm;
+    return transpose && transpose->perm == channels_second(rank());
   }
 
   bool puts_channels_last(const ir::Op& op) const {
     const auto* transpose = std::get_if<ir::Transpose>(&op);
-    const auto rank = static_cast<int64_t>(image_.size());
-    if (!transpose || transpose->perm.size() != image_.size()) return false;
-    std::vector<int64_t> perm = {0};
-    for (int64_t axis = 2; axis < rank; ++axis) perm.push_back(axis);
-    perm.push_back(1);
-    return transpose->perm == perm;
+    return transpose && transpose->perm == channels_last(rank());
   }
 
   Result<> copy(const ir::Node& node, NodeId id) {

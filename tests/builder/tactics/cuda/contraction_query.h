@@ -1,4 +1,5 @@
-// Contraction regions from their text, as tactics for a GPU that is elsewhere are asked about them.
+// Contraction and convolution regions from their text, as tactics for a GPU that is elsewhere are
+// asked about them.
 #pragma once
 #include <gtest/gtest.h>
 
@@ -22,7 +23,8 @@ class ContractionQuery : public ::testing::Test {
   }
 
   // Nodes need no names here. Input 1 is a constant.
-  TacticQuery query(const std::string& text) {
+  TacticQuery query(const std::string& text,
+                    ir::Region::Kind kind = ir::Region::Kind::kContraction) {
     std::istringstream lines(text);
     std::string named;
     for (std::string line; std::getline(lines, line);) {
@@ -30,8 +32,7 @@ class ContractionQuery : public ::testing::Test {
     }
     auto body = ir::parse_text(named);
     EXPECT_TRUE(body.ok()) << body.error().message;
-    region_ = {
-        ir::Region::Kind::kContraction, std::make_shared<ir::Graph>(*std::move(body)), {}, ""};
+    region_ = {kind, std::make_shared<ir::Graph>(*std::move(body)), {}, ""};
     TacticQuery query{region_, {}, {}, {}, device_, {}, &tools_};
     for (ir::ValueId id : region_.body->inputs()) query.inputs.push_back(region_.body->type(id));
     for (ir::ValueId id : region_.body->outputs()) query.outputs.push_back(region_.body->type(id));

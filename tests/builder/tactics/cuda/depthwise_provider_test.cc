@@ -5,42 +5,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <sstream>
 
-#include "builder/cuda/build_tools.h"
-#include "builder/cuda/kernel_compiler.h"
 #include "tests/builder/random_tensors.h"
+#include "tests/builder/tactics/cuda/contraction_query.h"
 
 namespace kiln {
 namespace {
 
 using Kind = LocalBuffer::Kind;
 
-class DepthwiseProvider : public ::testing::Test {
+class DepthwiseProvider : public test::ContractionQuery {
  protected:
-  void SetUp() override {
-    tools_.compiler = std::make_shared<KernelCompiler>(90);
-    device_.multiprocessors = 132;
-    device_.compute_capability = 90;
-  }
-
-  // Nodes need no names here. Input 1 is a constant, if `constant`.
+  // Input 1 is a constant, if `constant`.
   TacticQuery query(const std::string& text, bool constant = true) {
-    std::istringstream lines(text);
-    std::string named;
-    for (std::string line; std::getline(lines, line);) {
-      named += line + (line.starts_with("  %") ? " ; \"n\"\n" : "\n");
-    }
-    auto body = ir::parse_text(named);
-    EXPECT_TRUE(body.ok()) << body.error().message;
-    region_ = {
-        ir::Region::Kind::kConvolution, std::make_shared<ir::Graph>(*std::move(body)), {}, ""};
-    TacticQuery query{region_, {}, {}, {}, device_, {}, &tools_};
-    for (ir::ValueId id : region_.body->inputs()) query.inputs.push_back(region_.body->type(id));
-    for (ir::ValueId id : region_.body->outputs()) query.outputs.push_back(region_.body->type(id));
-    query.constants.resize(query.inputs.size());
+    TacticQuery query = ContractionQuery::query(text, ir::Region::Kind::kConvolution);
     std::mt19937 random(3);
     weights_ = test::random_tensor(query.inputs[1], random);
+    query.constants[1].reset();
     if (constant) query.constants[1] = weights_.bytes;
     return query;
   }
@@ -51,9 +32,6 @@ class DepthwiseProvider : public ::testing::Test {
     return why;
   }
 
-  CudaTools tools_;
-  DeviceInfo device_;
-  ir::Region region_;
   HostTensor weights_{};
 };
 
