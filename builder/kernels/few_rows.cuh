@@ -2,7 +2,9 @@
 // 8 columns (rows of w, as they lie) or a few times 8, and a part of the depth; the warps of a
 // block share the depth, blocks share the columns. Each lane copies its own 16-byte pieces of w
 // into shared memory, many ahead of their use and on across tiles, so that no thread waits for
-// another before the sums of a tile. Sums are added in the order of the warps.
+// another before the sums of a tile. Sums are added in the order of the warps. The blocks of a
+// cluster share the depth in turn (kSplit), so that each reads its part of x alone; each then
+// finishes some elements of the tile.
 //
 // Constants come before this text, and finish(), which makes the results of an element of the
 // product; see few_rows_kernel.cc.
@@ -14,24 +16,51 @@ constexpr int kElementBytes = kKind == kPlain ? 4 : 2;
 constexpr int kPiece = 16 / kElementBytes;  // elements
 // A step takes four pieces of each column, a stage kSteps in a row.
 constexpr int kStageDepth = kSteps * 4 * kPiece;
-constexpr int kStages = ((kDepth + kStageDepth - 1) / kStageDepth + kWarps - 1) / kWarps;
-constexpr bool kAhead = !kKeep && kKind != kPlain;
-constexpr bool kWhole = kDepth % (kStageDepth * kWarps) == 0 && kColumns % kTileColumns == 0;
+constexpr int kParts = kWarps * kSplit;  // of the depth
+constexpr int kStages = ((kDepth + kStageDepth - 1) / kStageDepth + kParts - 1) / kParts;
+constexpr bool kReadAhead = !kKeep && kKind != kPlain;
+constexpr bool kWhole = kDepth % (kStageDepth * kParts) == 0 && kColumns % kTileColumns == 0;
+constexpr int kClusters = kBlocks / kSplit;
+// Elements of a tile that a block of a cluster finishes.
+constexpr int kShare = (kRows * kTileColumns + kSplit - 1) / kSplit;
 
 struct alignas(16) Piece {
   unsigned words[4];
 };
 using RingSlot = Piece[kSteps][kGroups][kThreads];
 using TileSums = float[kWarps][kRows][kTileColumns];
-struct Shared {
+template <int kOfCluster>
+struct Shares {
+  float shares[2][kOfCluster][kShare];  // what each block of the cluster adds, by turns
+};
+template <>
+struct Shares<1> {};
+struct Shared : Shares<kSplit> {
   RingSlot ring[kRing];
   TileSums sums[kTurns];  // by turns one barrier a tile is enough
 };
 
 // Element `k` of the depth where a lane's piece of a step begins.
 KILN_DEVICE int piece_at(int stage, int step) {
-  const int warp = threadIdx.x / 32, part = threadIdx.x % 4;
+  const int warp = blockIdx.x % kSplit * kWarps + threadIdx.x / 32, part = threadIdx.x % 4;
   return ((warp * kStages + stage) * kSteps + step) * 4 * kPiece + part * kPiece;
+}
+
+// Tiles behind those that the ring holds, into the second cache: memory is busy with them while the
+// block waits for x. The threads share the columns.
+KILN_DEVICE void fetch_ahead(const char* w, int tile) {
+  constexpr int kOfColumn = kThreads / kTileColumns > 0 ? kThreads / kTileColumns : 1;
+  constexpr int kPieces = kDepth / kPiece, kEach = (kPieces + kOfColumn - 1) / kOfColumn;
+#pragma unroll
+  for (int i = 0; i < kAhead; ++i, tile += kClusters) {
+    for (int at = threadIdx.x; at < kTileColumns * kOfColumn; at += kThreads) {
+      const int column = tile * kTileColumns + at / kOfColumn, first = at % kOfColumn * kEach;
+      const int pieces = kPieces - first < kEach ? kPieces - first : kEach;
+      if (tile >= kTiles || column >= kColumns || pieces <= 0) continue;
+      const long long piece = static_cast<long long>(column) * kPieces + first;
+      fetch_into_second_cache(w + piece * 16, pieces * 16);
+    }
+  }
 }
 
 KILN_DEVICE void fetch(RingSlot& slot, const char* w, int tile, int stage) {
@@ -187,40 +216,73 @@ struct Product<kPlain, kRows <= 8> {
   }
 };
 
+// Element `i` of a tile.
+KILN_DEVICE void finish_element(float sum, int i, int tile, const Operands& operands) {
+  const int column = tile * kTileColumns + i % kTileColumns;
+  if (column < kColumns) finish(operands, sum, i / kTileColumns * kColumns + column);
+}
+
+KILN_DEVICE float sum_of_warps(const TileSums& sums, int i) {
+  float sum = 0;
+#pragma unroll
+  for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][i / kTileColumns][i % kTileColumns];
+  return sum;
+}
+
 KILN_DEVICE void finish_tile(const TileSums& sums, int tile, const Operands& operands) {
   for (int i = threadIdx.x; i < kRows * kTileColumns; i += kThreads) {
-    const int row = i / kTileColumns, column = i % kTileColumns;
-    if (tile * kTileColumns + column >= kColumns) continue;
+    finish_element(sum_of_warps(sums, i), i, tile, operands);
+  }
+}
+
+// The same by the blocks of a cluster, in whose order their sums are added.
+template <class SharedOfBlock>
+KILN_DEVICE void finish_tile_together(SharedOfBlock& shared, int sums_turn, int turn, int tile,
+                                      const Operands& operands) {
+  const int rank = blockIdx.x % kSplit;
+  for (int i = threadIdx.x; i < kRows * kTileColumns; i += kThreads) {
+    const int block = i / kShare;
+    write_in_cluster(&shared.shares[turn][rank][i - block * kShare], block,
+                     sum_of_warps(shared.sums[sums_turn], i));
+  }
+  arrive_at_cluster();
+  wait_for_cluster();
+  for (int i = threadIdx.x; i < kShare; i += kThreads) {
+    if (rank * kShare + i >= kRows * kTileColumns) break;
     float sum = 0;
 #pragma unroll
-    for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][row][column];
-    finish(operands, sum, row * kColumns + tile * kTileColumns + column);
+    for (int block = 0; block < kSplit; ++block) sum += shared.shares[turn][block][i];
+    finish_element(sum, rank * kShare + i, tile, operands);
   }
 }
 
 KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands) {
   KILN_SHARED_OF_LAUNCH(Shared, shared);
   auto& ring = shared.ring;
-  auto& sums = shared.sums;
-  if (!kLate) let_next_kernel_start();
+  const int first_tile = blockIdx.x / kSplit;
+  // Stages that are not under way; with kLate of them left the next kernel may start.
+  int left = (kTiles - first_tile + kClusters - 1) / kClusters * kStages;
+  if (kLate < 0 || left <= kLate) let_next_kernel_start();
+  if (kSplit > 1) arrive_at_cluster();  // nothing is written to a block that has not started
   // Nothing on the GPU writes what the engine holds, so that w is on its way before x is made.
   if (!kConstantWeights) wait_for_earlier_kernels();
-  int next_tile = blockIdx.x, next_stage = 0;
+  int next_tile = first_tile, next_stage = 0;
   const auto fetch_next = [&](RingSlot& slot) {
     fetch(slot, w, next_tile, next_stage);
+    if (kLate >= 0 && --left == kLate) let_next_kernel_start();
     if (++next_stage < kStages) return;
     next_stage = 0;
-    next_tile += kBlocks;
-    if (kLate && next_tile >= kTiles) let_next_kernel_start();
+    next_tile += kClusters;
   };
 #pragma unroll
   for (int i = 0; i < kRing; ++i) fetch_next(ring[i]);
+  if (kAhead > 0) fetch_ahead(w, first_tile + kRing / kStages * kClusters);
   if (kConstantWeights) wait_for_earlier_kernels();
 
   // What a lane reads of x is the same for all tiles. What it does not keep it reads a stage ahead,
   // or, where rows are summed by each lane, when it comes to it: they take the registers of both.
-  constexpr int kHeld = kKeep ? kStages : kAhead ? 2 : 1;
-  constexpr int kAtOnce = kKeep ? kStages : kAhead ? 1 : 0;
+  constexpr int kHeld = kKeep ? kStages : kReadAhead ? 2 : 1;
+  constexpr int kAtOnce = kKeep ? kStages : kReadAhead ? 1 : 0;
   using Activations = typename Product<kKind>::Activations[kSteps];
   Activations activations[kHeld];
   const auto load_stage = [&](int stage, Activations& to) {
@@ -231,11 +293,11 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
   for (int stage = 0; stage < kAtOnce; ++stage) load_stage(stage, activations[stage]);
   constexpr int kUnrolled = kKeep ? kStages : 2;
   int slot = 0, turn = 0;
-  for (int tile = blockIdx.x; tile < kTiles; tile += kBlocks) {
+  for (int tile = first_tile; tile < kTiles; tile += kClusters) {
     Product<kKind> product;
 #pragma unroll kUnrolled
     for (int stage = 0; stage < kStages; ++stage) {
-      if (!kKeep) load_stage(kAhead ? (stage + 1) % kStages : stage, activations[kHeld - 1]);
+      if (!kKeep) load_stage(kReadAhead ? (stage + 1) % kStages : stage, activations[kHeld - 1]);
       wait_for_copies_but<kRing - 1>();
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
@@ -246,7 +308,7 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
         }
         product.add(activations[kKeep ? stage : 0][step], weights);
       }
-      if (kAhead) {
+      if (kReadAhead) {
 #pragma unroll
         for (int step = 0; step < kSteps; ++step)
           activations[0][step] = activations[kHeld - 1][step];
@@ -254,12 +316,16 @@ KILN_DEVICE void few_rows(const char* x, const char* w, const Operands& operands
       fetch_next(ring[slot]);
       slot = slot + 1 == kRing ? 0 : slot + 1;
     }
-    product.put(sums[turn]);
+    const int sums_turn = kTurns == 1 ? 0 : turn;
+    product.put(shared.sums[sums_turn]);
     __syncthreads();
-    finish_tile(sums[turn], tile, operands);
-    if (kTurns == 1)
-      __syncthreads();
-    else
-      turn ^= 1;
+    if constexpr (kSplit > 1) {
+      if (tile == first_tile) wait_for_cluster();
+      finish_tile_together(shared, sums_turn, turn, tile, operands);
+    } else {
+      finish_tile(shared.sums[sums_turn], tile, operands);
+      if (kTurns == 1) __syncthreads();
+    }
+    turn ^= 1;
   }
 }

@@ -34,11 +34,15 @@ int64_t turns_of(const FewRowsShape& shape) { return shape.rows > 16 ? 1 : 2; }
 
 int64_t shared_bytes(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   const int64_t ring = tiling.ring * tiling.steps * tiling.groups * tiling.warps * 512;
-  return ring + turns_of(shape) * tiling.warps * shape.rows * 8 * tiling.groups * 4;
+  const int64_t sums = shape.rows * 8 * tiling.groups * 4;
+  // Shares are rounded up, by less than an element for each block of the cluster.
+  const int64_t shares = tiling.split > 1 ? 2 * (sums + tiling.split * 4) + 16 : 0;
+  return ring + turns_of(shape) * tiling.warps * sums + shares;
 }
 
 int64_t stages_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
-  return ceil_div(ceil_div(shape.depth, tiling.steps * 4 * piece_of(shape)), tiling.warps);
+  return ceil_div(ceil_div(shape.depth, tiling.steps * 4 * piece_of(shape)),
+                  tiling.warps * tiling.split);
 }
 
 // Registers of a thread that hold x: all that it reads, or a stage of it, and the next on tensor
@@ -61,8 +65,9 @@ bool has_registers(const FewRowsShape& shape, const FewRowsTiling& tiling) {
 
 // Some of its warps would have nothing to do.
 bool has_idle_warps(const FewRowsShape& shape, const FewRowsTiling& tiling) {
-  const int64_t busy = (tiling.warps - 1) * stages_of(shape, tiling);
-  return tiling.warps > 1 && busy * tiling.steps * 4 * piece_of(shape) >= shape.depth;
+  const int64_t warps = tiling.warps * tiling.split;
+  const int64_t busy = (warps - 1) * stages_of(shape, tiling);
+  return warps > 1 && busy * tiling.steps * 4 * piece_of(shape) >= shape.depth;
 }
 
 }  // namespace
@@ -71,7 +76,10 @@ std::string to_string(const FewRowsTiling& tiling) {
   return "g" + std::to_string(tiling.groups) + ".s" + std::to_string(tiling.steps) + ".w" +
          std::to_string(tiling.warps) + ".r" + std::to_string(tiling.ring) + ".b" +
          std::to_string(tiling.blocks) + (tiling.keep ? ".keep" : "") +
-         (tiling.late ? ".late" : "") + (tiling.once ? ".once" : "");
+         (tiling.once ? ".once" : "") +
+         (tiling.late >= 0 ? ".l" + std::to_string(tiling.late) : "") +
+         (tiling.ahead > 0 ? ".a" + std::to_string(tiling.ahead) : "") +
+         (tiling.split > 1 ? ".k" + std::to_string(tiling.split) : "");
 }
 
 Result<> check_few_rows(const FewRowsShape& shape) {
@@ -106,11 +114,11 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
       {1, 2, 8, 5, 2},
       {1, 2, 8, 10, 1, true},
       {4, 1, 8, 5, 1},
+      {1, 1, 16, 10, 1, true, false, 0},
+      {1, 2, 8, 6, 2, false, true},
       {1, 1, 16, 10, 1, true, true},
-      {1, 2, 8, 6, 2, false, false, true},
-      {1, 1, 16, 10, 1, true, false, true},
       {2, 1, 8, 5, 2},
-      {1, 2, 8, 5, 2, false, true},
+      {1, 2, 8, 5, 2, false, false, 0},
       {1, 2, 4, 5, 4, true},
       {1, 2, 4, 10, 2},
       {2, 1, 4, 10, 2},
@@ -135,7 +143,7 @@ int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
                         uint32_t multiprocessors) {
   const int64_t tiles = tiles_of(shape, tiling);
   const int64_t slots = std::max<int64_t>(multiprocessors, 1) * tiling.blocks;
-  return std::min(tiles, slots);
+  return std::min(tiles, std::max<int64_t>(slots / tiling.split, 1)) * tiling.split;
 }
 
 std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
@@ -155,16 +163,19 @@ std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling
   number("kRing", tiling.ring);
   number("kTurns", turns_of(shape));
   number("kBlocks", blocks);
+  number("kLate", tiling.late);
+  number("kAhead", tiling.ahead);
+  number("kSplit", tiling.split);
   const auto flag = [&](const char* name, bool value) {
     text << "constexpr bool " << name << " = " << (value ? "true" : "false") << ";\n";
   };
   flag("kKeep", tiling.keep);
-  flag("kLate", tiling.late);
   flag("kOnce", tiling.once);
   flag("kConstantWeights", shape.constant_weights);
   text << finish.text << few_rows_template() << "\nKILN_KERNEL(kThreads, " << 2 * tiling.blocks
-       << ")\n"
-       << "kiln_few_rows(const char* x, const char* w, " << finish.parameters << ") {\n"
+       << ")";
+  if (tiling.split > 1) text << " __cluster_dims__(" << tiling.split << ", 1, 1)";
+  text << "\nkiln_few_rows(const char* x, const char* w, " << finish.parameters << ") {\n"
        << "  few_rows(x, w, Operands{" << finish.arguments << "});\n}\n";
   return text.str();
 }

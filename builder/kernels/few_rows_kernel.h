@@ -25,10 +25,12 @@ struct FewRowsTiling {
   int64_t ring = 4;    // copies under way
   int64_t blocks = 2;  // of a multiprocessor, which holds as many of the next kernel
   bool keep = false;   // x stays in registers from tile to tile
-  bool late = false;   // the next kernel may start when the last copies are under way, not at once
   bool once = false;   // w is the first to leave the second cache
+  int64_t late = -1;   // stages left to be copied when the next kernel may start; -1: all
+  int64_t ahead = 0;   // tiles that are copied into the second cache before x is there
+  int64_t split = 1;   // blocks of a cluster, which share the depth
 };
-// "g1.s2.w8.r4.b2.keep.late.once"
+// "g1.s2.w8.r4.b2.keep.once.l0.a1.k2"
 std::string to_string(const FewRowsTiling& tiling);
 
 // The one-line reason why the kernel cannot do it.
@@ -38,7 +40,8 @@ Result<> check_few_rows(const FewRowsShape& shape);
 // was ok.
 std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape, uint32_t compute_capability);
 
-// Blocks of a launch: all that the multiprocessors are to hold, while there are tiles for them.
+// Blocks of a launch: all that the multiprocessors are to hold, while there are tiles for them;
+// whole clusters.
 int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
                         uint32_t multiprocessors);
 

@@ -92,6 +92,14 @@ std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inp
   return y;
 }
 
+// What is offered to large products alone: blocks that share the depth, fetches ahead, a late start
+// of the next kernel.
+constexpr FewRowsTiling kOfLargeProducts[] = {
+    {1, 1, 4, 3, 1, true, false, 2, 1, 2},
+    {2, 2, 2, 2, 2, false, true, 0, 2, 4},
+    {1, 1, 1, 4, 1, true, false, 1, 0, 8},
+};
+
 struct Variant {
   Case one;
   FewRowsTiling tiling;
@@ -100,13 +108,14 @@ struct Variant {
 };
 
 // Few multiprocessors, so that blocks have several tiles.
-std::vector<Variant> variants(const Case& one, uint32_t multiprocessors) {
+std::vector<Variant> variants(const Case& one, uint32_t multiprocessors,
+                              const std::vector<FewRowsTiling>& tilings) {
   const auto kernel = epilogue(one);
   EXPECT_TRUE(kernel.ok()) << kernel.error().message;
   const auto finish = codegen::point_function(*kernel, kProduct);
   EXPECT_TRUE(finish.ok()) << finish.error().message;
   std::vector<Variant> made;
-  for (const FewRowsTiling& tiling : few_rows_tilings(one.shape(), 90)) {
+  for (const FewRowsTiling& tiling : tilings) {
     const int64_t blocks = few_rows_blocks(one.shape(), tiling, multiprocessors);
     made.push_back({one, tiling, few_rows_text(one.shape(), tiling, blocks, *finish), blocks});
     if (!one.all_tilings) break;
@@ -123,7 +132,8 @@ codegen::HostProgram::Item item_of(const Variant& variant) {
   item.kernel.buffers.push_back({one.dtype, one.rows * one.columns, true});
   item.source.text = variant.text;
   item.source.launches = {{"kiln_few_rows", static_cast<uint64_t>(variant.blocks),
-                           static_cast<uint32_t>(variant.tiling.warps * 32)}};
+                           static_cast<uint32_t>(variant.tiling.warps * 32),
+                           static_cast<uint32_t>(variant.tiling.split)}};
   return item;
 }
 
@@ -135,7 +145,11 @@ TEST(FewRowsKernel, MultipliesAndFinishesInEveryTiling) {
   std::vector<Variant> all;
   for (const Case& one : kCases) {
     ASSERT_TRUE(check_few_rows(one.shape()).ok()) << name_of(one);
-    const auto some = variants(one, 3);
+    auto tilings = few_rows_tilings(one.shape(), 90);
+    if (one.all_tilings && one.dtype != DType::kF32) {
+      tilings.insert(tilings.end(), std::begin(kOfLargeProducts), std::end(kOfLargeProducts));
+    }
+    const auto some = variants(one, 3, tilings);
     ASSERT_FALSE(some.empty()) << name_of(one);
     all.insert(all.end(), some.begin(), some.end());
   }
@@ -171,7 +185,7 @@ TEST(FewRowsKernel, CompilesWithoutLocalMemory) {
                           Case{DType::kBF16, 3, 1024, 1024}, Case{DType::kBF16, 32, 28672, 4096},
                           Case{DType::kF32, 1, 4096, 4096}, Case{DType::kF32, 8, 1001, 132}}) {
     std::vector<std::string> texts;
-    const auto all = variants(one, 132);
+    const auto all = variants(one, 132, few_rows_tilings(one.shape(), 90));
     for (const Variant& variant : all) texts.push_back(variant.text);
     const auto cubins = codegen::CubinCache("sm_90a").compile_all(texts, 2);
     for (size_t i = 0; i < all.size(); ++i) {

@@ -230,6 +230,14 @@ KILN_DEVICE void copy_async_of_line(void* shared, const void* from, bool there,
                "l"(from), "r"(there ? 16 : 0), "l"(policy)
                : "memory");
 }
+// Into the second cache alone; a multiple of 16 bytes from a 16-byte boundary.
+KILN_DEVICE void fetch_into_second_cache(const void* from, unsigned bytes) {
+#if __CUDA_ARCH__ >= 900
+  asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(__cvta_generic_to_global(from)),
+               "r"(bytes)
+               : "memory");
+#endif
+}
 KILN_DEVICE void close_copies() { asm volatile("cp.async.commit_group;" ::: "memory"); }
 // This thread's copies of all groups but the latest few have arrived.
 template <int kGroups>

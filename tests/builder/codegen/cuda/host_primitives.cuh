@@ -16,7 +16,13 @@
 #define KILN_KERNEL(...) static void
 #define KILN_CLUSTER_KERNEL(threads, blocks) static void
 #define KILN_SHARED static
-#define KILN_SHARED_OF_LAUNCH(Type, name) static Type name
+// Each block of a cluster has its own.
+#define KILN_SHARED_OF_LAUNCH(Type, name)                    \
+  static Type name##_of_blocks[kMostOfCluster];              \
+  launch_shared = reinterpret_cast<char*>(name##_of_blocks); \
+  launch_shared_bytes = sizeof(Type);                        \
+  Type& name = name##_of_blocks[this_block()]
+#define __cluster_dims__(...)
 
 namespace {
 
@@ -78,7 +84,12 @@ constexpr size_t kStackBytes = 128 << 10;
 
 // The blocks of a cluster run together, as the threads of one block: what is shared is shared by
 // all of them.
-unsigned first_of_block = 0;
+unsigned first_of_block = 0, threads_of_block = 1;
+constexpr unsigned kMostOfCluster = 16;
+char* launch_shared = nullptr;
+size_t launch_shared_bytes = 0;
+
+unsigned this_block() { return first_of_block / threads_of_block; }  // of its cluster
 
 Fiber& this_fiber() { return fibers[first_of_block + threadIdx.x]; }
 
@@ -149,6 +160,8 @@ void run_grid(uint64_t blocks, unsigned threads, unsigned cluster, bool barriers
               const std::function<void()>& body) {
   kernel_body = &body;
   with_fibers = barriers;
+  threads_of_block = threads;
+  if (cluster > kMostOfCluster) return fail("a cluster of too many blocks");
   if (blocks % cluster != 0) fail("a cluster is not whole");
   for (uint64_t b = 0; b < blocks && fault.empty(); b += cluster) {
     blockIdx.x = static_cast<unsigned>(b);
@@ -247,8 +260,14 @@ static inline void begin_kernel() {}
 static inline void arrive_at_cluster() {}
 static inline void wait_for_cluster() { pause(Stop::kBarrier); }
 template <class T>
-static inline void write_in_cluster(T* slot, unsigned, T value) {
-  *slot = value;
+static inline void write_in_cluster(T* slot, unsigned block, T value) {
+  char* at = reinterpret_cast<char*>(slot);
+  const bool of_launch = launch_shared != nullptr && at >= launch_shared &&
+                         at < launch_shared + kMostOfCluster * launch_shared_bytes;
+  if (of_launch)
+    at += (block - static_cast<ptrdiff_t>(this_block())) *
+          static_cast<ptrdiff_t>(launch_shared_bytes);
+  *reinterpret_cast<T*>(at) = value;
 }
 
 static inline float quick_power_of_2(float x) { return std::exp2(x); }
@@ -270,6 +289,11 @@ static inline unsigned long long leaves_first() { return 0; }
 static inline void copy_async_of_line(void* shared, const void* from, bool there,
                                       unsigned long long) {
   copy_async(shared, from, there);
+}
+static inline void fetch_into_second_cache(const void* from, unsigned bytes) {
+  if (bytes % 16 != 0) fail("a fetch of " + std::to_string(bytes) + " bytes");
+  for (unsigned at = 0; at < bytes; at += 16)
+    may_touch(static_cast<const char*>(from) + at, 16, false);
 }
 static inline void close_copies() {}
 template <int kGroups>
