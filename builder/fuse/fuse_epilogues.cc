@@ -24,11 +24,15 @@ bool is_elementwise(const ir::Op& op) {
          std::holds_alternative<ir::Reshape>(op);
 }
 
-// The anchor and what has joined it so far.
+// The anchor and what has joined it so far. Of a MatMul's rows either half may be read by itself
+// (gate and up of a gated linear unit): then what follows has half the elements.
 class Growth {
  public:
   Growth(const Graph& graph, NodeId anchor)
-      : graph_(graph), elements_(graph.type(graph.result(anchor)).elements()), nodes_{anchor} {}
+      : graph_(graph),
+        elements_(graph.type(graph.result(anchor)).elements()),
+        may_halve_(std::holds_alternative<ir::MatMul>(graph.node(anchor).op)),
+        nodes_{anchor} {}
 
   // The longest run of nodes that leaves one value for the rest of the graph to read.
   std::vector<NodeId> grow() {
@@ -42,8 +46,8 @@ class Growth {
     if (best.size() == 1 && nodes_.size() > 1) {
       refuse(nodes_[1], "it and other readers of the product leave more than one result");
     }
-    while (best.size() > 1 && std::holds_alternative<ir::Reshape>(graph_.node(best.back()).op)) {
-      best.pop_back();  // a last reshape is an alias, better left to its reader
+    while (best.size() > 1 && only_moves(graph_.node(best.back()).op)) {
+      best.pop_back();  // better left to its reader
     }
     return best;
   }
@@ -78,11 +82,13 @@ class Growth {
     const ir::Node& node = graph_.node(id);
     // Another anchor is no near miss.
     if (kind_of(node.op) != ir::Region::Kind::kLoop) return false;
-    if (!is_elementwise(node.op)) {
+    const bool halves = takes_half(node);
+    if (!is_elementwise(node.op) && !halves) {
       refuse(id, "it is not element by element");
       return false;
     }
-    if (graph_.type(graph_.result(id)).elements() != elements_) {
+    const int64_t wanted = halves || reads_half(node) ? elements_ / 2 : elements_;
+    if (graph_.type(graph_.result(id)).elements() != wanted) {
       refuse(id, "it has another number of elements");
       return false;
     }
@@ -93,6 +99,31 @@ class Growth {
       return false;
     }
     return true;
+  }
+
+  static bool only_moves(const ir::Op& op) {
+    return std::holds_alternative<ir::Reshape>(op) || std::holds_alternative<ir::Slice>(op);
+  }
+
+  // Either half of all rows.
+  bool takes_half(const ir::Node& node) const {
+    const auto* slice = std::get_if<ir::Slice>(&node.op);
+    if (slice == nullptr || !may_halve_) return false;
+    const Shape& from = graph_.type(node.inputs[0]).shape;
+    if (from.empty() || element_count(from) != elements_ || from.back() % 2 != 0) return false;
+    const size_t last = from.size() - 1;
+    for (size_t axis = 0; axis < last; ++axis) {
+      if (slice->sizes[axis] != from[axis]) return false;
+    }
+    const int64_t half = from[last] / 2, start = slice->starts[last];
+    return slice->sizes[last] == half && slice->steps[last] == 1 && (start == 0 || start == half);
+  }
+
+  bool reads_half(const ir::Node& node) const {
+    return std::ranges::any_of(node.inputs, [&](ValueId input) {
+      const NodeId producer = graph_.value(input).producer;
+      return producer != ir::kNoNode && has(producer) && graph_.type(input).elements() != elements_;
+    });
   }
 
   size_t live_results() const {
@@ -121,6 +152,7 @@ class Growth {
 
   const Graph& graph_;
   int64_t elements_;
+  bool may_halve_;
   std::vector<NodeId> nodes_;
 };
 

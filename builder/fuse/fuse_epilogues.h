@@ -1,5 +1,6 @@
 // What follows a MatMul, convolution or ConvTranspose element by element joins it in one region:
-// bias, residual, scale and activation (spelled out in however many operations).
+// bias, residual, scale and activation (spelled out in however many operations). So does what meets
+// of the two halves of a MatMul's rows, element by element: silu(gate) * up.
 #pragma once
 #include "builder/pipeline/pass.h"
 

@@ -48,8 +48,8 @@ KILN_DEVICE void run_tiles(const Layout& layout, int group, int warp, unsigned r
 }
 
 // A block's share of the depth of one tile. `warp` of 4 has sums of 16 rows, which block
-// warp / kGroups of the cluster finishes; there a warp for every 64 columns adds them up in the
-// order of the blocks.
+// warp / kGroups of the cluster finishes; there a warp for every 64 results of a row adds them up
+// in the order of the blocks.
 KILN_DEVICE void run_share(const Layout& layout, int warp, unsigned rank, Finisher& finisher) {
   const int lane = finisher.lane;
   const Place tile = place_of(blockIdx.x / kCluster, 0);
@@ -70,11 +70,11 @@ KILN_DEVICE void run_share(const Layout& layout, int warp, unsigned rank, Finish
   }
   meet();
   if (!finishes) return;
-  float total[32] = {};
+  float total[kHalves * 32] = {};
 #pragma unroll
   for (int block = 0; block < kSplits; ++block) {
 #pragma unroll
-    for (int piece = 0; piece < 8; ++piece) {
+    for (int piece = 0; piece < kHalves * 8; ++piece) {
       float four[4];
       load_four(four,
                 layout.exchange +

@@ -29,6 +29,10 @@ Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 int64_t rows_of(const ManyRowsTiling& tiling) { return 64 * tiling.blocks; }
+// Results of a tile's row.
+int64_t columns_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
+  return tiling.columns / shape.halves;
+}
 int64_t cluster_of(const ManyRowsTiling& tiling) {
   return tiling.cluster_rows * tiling.cluster_columns * tiling.splits;
 }
@@ -37,8 +41,8 @@ int64_t stage_bytes(const ManyRowsTiling& tiling) {
 }
 
 // Parts of 64 columns that a warp holds: a tile's, or half of them where they are more than 4.
-int64_t buffers_of(const ManyRowsTiling& tiling) {
-  const int64_t parts = tiling.blocks * tiling.columns / 64;
+int64_t buffers_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
+  const int64_t parts = tiling.blocks * columns_of(shape, tiling) / 64;
   return parts > 4 ? parts / 2 : parts;
 }
 
@@ -50,13 +54,15 @@ int64_t exchange_bytes(const ManyRowsTiling& tiling) {
 // Blocks, where each has one tile, or its share of one.
 int64_t most_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
   return ceil_div(shape.rows, rows_of(tiling) * tiling.cluster_rows) *
-         ceil_div(shape.columns, tiling.columns * tiling.cluster_columns) * cluster_of(tiling);
+         ceil_div(shape.columns, columns_of(shape, tiling) * tiling.cluster_columns) *
+         cluster_of(tiling);
 }
 
 // Blocks that share the depth of a tile take no second one, and have 4 stages at the least.
 // Clusters of 4 leave some multiprocessors out, as these come in groups whose sizes are no
-// multiples of 4.
+// multiples of 4. A part of a tile's results has 64 columns.
 bool suits(const ManyRowsShape& shape, const ManyRowsTiling& tiling, uint32_t multiprocessors) {
+  if (columns_of(shape, tiling) < 64) return false;
   if (tiling.splits == 1) return true;
   const int64_t room = tiling.splits == 2 ? multiprocessors : multiprocessors / 8 * 7;
   return most_blocks(shape, tiling) <= room &&
@@ -161,15 +167,15 @@ int64_t many_rows_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tilin
   return std::min(most_blocks(shape, tiling), slots);
 }
 
-uint32_t many_rows_shared_bytes(const ManyRowsTiling& tiling) {
+uint32_t many_rows_shared_bytes(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
   return static_cast<uint32_t>(tiling.ring * stage_bytes(tiling) +
-                               kConsumerWarps * buffers_of(tiling) * kPartBytes +
+                               kConsumerWarps * buffers_of(shape, tiling) * kPartBytes +
                                exchange_bytes(tiling) + kSpare);
 }
 
-ManyRowsBoxes many_rows_boxes(const ManyRowsTiling& tiling) {
+ManyRowsBoxes many_rows_boxes(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
   return {static_cast<uint32_t>(rows_of(tiling) / tiling.cluster_columns),
-          static_cast<uint32_t>(tiling.columns / tiling.cluster_rows)};
+          static_cast<uint32_t>(tiling.columns / std::max(tiling.cluster_rows, shape.halves))};
 }
 
 std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& tiling, int64_t blocks,
@@ -188,7 +194,8 @@ std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& til
   number("kTileBlocks", tiling.blocks);
   number("kTileColumns", tiling.columns);
   number("kRing", tiling.ring);
-  number("kBuffers", buffers_of(tiling));
+  number("kHalves", shape.halves);
+  number("kBuffers", buffers_of(shape, tiling));
   number("kClusterRows", tiling.cluster_rows);
   number("kClusterColumns", tiling.cluster_columns);
   number("kSplits", tiling.splits);

@@ -14,12 +14,13 @@
 
 namespace kiln {
 
-// x [rows, depth] times the transpose of w [columns, depth], both dense; the result has elements of
-// 16 bits.
+// x [rows, depth] times the transpose of w [halves * columns, depth], both dense; the result
+// [rows, columns] has elements of 16 bits.
 struct ManyRowsShape {
   DType dtype = DType::kBF16;  // of x and w: f16 or bf16; sums are in f32
   int64_t rows = 1, columns = 1, depth = 1;
   bool constant_weights = true;  // no kernel writes w
+  int64_t halves = 1;            // 2: both halves of a row of the product meet in the results
 };
 
 struct ManyRowsTiling {
@@ -45,17 +46,18 @@ std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape, uint32
 int64_t many_rows_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
                          uint32_t multiprocessors);
 inline constexpr uint32_t kManyRowsThreads = 384;
-uint32_t many_rows_shared_bytes(const ManyRowsTiling& tiling);
+uint32_t many_rows_shared_bytes(const ManyRowsShape& shape, const ManyRowsTiling& tiling);
 
 // Rows of the boxes in which the kernel copies x, w, and the residual and the results.
 struct ManyRowsBoxes {
   uint32_t x = 0, w = 0, y = 16;
 };
-ManyRowsBoxes many_rows_boxes(const ManyRowsTiling& tiling);
+ManyRowsBoxes many_rows_boxes(const ManyRowsShape& shape, const ManyRowsTiling& tiling);
 
 // Entry "kiln_many_rows" with the parameters x, w, then those of `finish`, which makes the results
-// from two neighbouring elements of the product, then tensor maps of x, w, the residual (of the
-// results, where `finish` has none) and the results. To be compiled behind device_prelude().
+// from two neighbouring elements of the product (of each half), then tensor maps of x, w, the
+// residual (of the results, where `finish` has none) and the results. To be compiled behind
+// device_prelude(). REQUIRES: finish.parts is shape.halves.
 std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& tiling, int64_t blocks,
                            const codegen::PairFunction& finish);
 

@@ -1,13 +1,18 @@
 // Results of many_rows.cuh: what a warp makes of sums, 16 rows and 64 columns at a time, and
 // stores. finish() comes before this text.
 
-// The two elements of the product at a place, as they are to be stored.
-KILN_DEVICE unsigned finish_at(const Operands& operands, float first, float second,
-                               unsigned residual, int row, int column) {
+// Two results at a place, as they are to be stored. Sums of the halves are 32 apart.
+KILN_DEVICE unsigned finish_at(const Operands& operands, const float* sums, unsigned residual,
+                               int row, int column) {
   // What is outside is not stored.
   if constexpr (kRows % kTileRows != 0) row = min(row, kRows - 1);
-  if constexpr (kColumns % kTileColumns != 0) column = min(column, kColumns - 2);
-  return finish(operands, {first, second}, residual, row, column);
+  if constexpr (kColumns % kResultColumns != 0) column = min(column, kColumns - 2);
+  Elements elements[kHalves];
+#pragma unroll
+  for (int half = 0; half < kHalves; ++half) {
+    elements[half] = {sums[half * 32], sums[half * 32 + 1]};
+  }
+  return finish(operands, elements, residual, row, column);
 }
 
 // Of one warp; no warp waits for another.
@@ -65,7 +70,7 @@ struct Finisher {
     __syncwarp();
     if (lane == 0) store_box(y_map, buffer, column, row);
   }
-  // Results of 16 rows and 64 columns.
+  // Results of 16 rows and 64 columns, from the sums of each half of them.
   KILN_DEVICE void make(const float* sums, unsigned buffer, int row, int column) const {
 #pragma unroll
     for (int two = 0; two < 4; ++two) {  // groups of 8 columns
@@ -74,10 +79,9 @@ struct Finisher {
       if (kResidual) take_matrices(residual, at);
 #pragma unroll
       for (int i = 0; i < 4; ++i) {  // rows 0 and 8 of the first group, then of the second
-        const float* two_sums = sums + (two * 2 + i / 2) * 4 + i % 2 * 2;
         made[i] =
-            finish_at(operands, two_sums[0], two_sums[1], residual[i], row + lane / 4 + i % 2 * 8,
-                      column + (two * 2 + i / 2) * 8 + lane % 4 * 2);
+            finish_at(operands, sums + (two * 2 + i / 2) * 4 + i % 2 * 2, residual[i],
+                      row + lane / 4 + i % 2 * 8, column + (two * 2 + i / 2) * 8 + lane % 4 * 2);
       }
       put_matrices(at, made);
     }

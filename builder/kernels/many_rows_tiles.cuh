@@ -5,6 +5,9 @@
 
 constexpr int kThreads = 384;
 constexpr int kTileRows = 64 * kTileBlocks;
+// Results are made of elements of kHalves products, which w has one behind the other: of a tile of
+// these, and of a tile of results, this many columns.
+constexpr int kResultColumns = kTileColumns / kHalves;
 constexpr int kStageDepth = 128 / kElementBytes;  // elements
 constexpr int kStagesOfDepth = (kDepth + kStageDepth - 1) / kStageDepth;
 constexpr int kBytesOfX = kTileRows * 128, kBytesOfW = kTileColumns * 128;
@@ -13,13 +16,14 @@ constexpr int kCluster = kClusterRows * kClusterColumns * kSplits;
 constexpr int kSharers = kCluster / kSplits;  // of stages
 constexpr int kRowTiles = (kRows + kTileRows * kClusterRows - 1) / (kTileRows * kClusterRows);
 constexpr int kColumnTiles =
-    (kColumns + kTileColumns * kClusterColumns - 1) / (kTileColumns * kClusterColumns);
+    (kColumns + kResultColumns * kClusterColumns - 1) / (kResultColumns * kClusterColumns);
 constexpr int kTiles = kRowTiles * kColumnTiles;  // of a cluster
 constexpr int kClusters = kBlocks / kCluster;
 // A warp stores 16 rows of 64 columns at a time.
 constexpr int kPartBytes = 2048;
-constexpr int kPartsOfRow = kTileColumns / 64, kParts = kTileBlocks * kPartsOfRow;
+constexpr int kPartsOfRow = kResultColumns / 64, kParts = kTileBlocks * kPartsOfRow;
 static_assert(kParts % kBuffers == 0, "parts take the same buffers in every tile");
+static_assert(kHalves == 1 || (kResultColumns == 64 && kClusterRows <= 2), "a part of each half");
 static_assert(kSplits == 1 || (kTileBlocks == 1 && kCluster == kSplits), "splits share one tile");
 // Of a tile that blocks share: groups of 16 rows that each finishes, and what it gets, by group,
 // block and lane.
@@ -49,7 +53,7 @@ KILN_DEVICE Place place_of(int t, unsigned rank) {
   const int in_group = kGroup * kColumnTiles, group = t / in_group, first = group * kGroup;
   const int rows = min(kRowTiles - first, kGroup), at = t - group * in_group;
   return {((first + at % rows) * kClusterRows + static_cast<int>(rank) % kClusterRows) * kTileRows,
-          (at / rows * kClusterColumns + static_cast<int>(rank) / kClusterRows) * kTileColumns};
+          (at / rows * kClusterColumns + static_cast<int>(rank) / kClusterRows) * kResultColumns};
 }
 
 // The stages of a tile's depth that a block multiplies.
@@ -85,11 +89,15 @@ struct Producer {
     const unsigned to = layout.stages + slot * kStageBytes + kBytesOfX;
     const unsigned full = layout.full + slot * 8;
     if constexpr (kClusterRows == 1) {
-      load_box(to, w_map, (share.first + stage) * kStageDepth, column, full);
+#pragma unroll
+      for (int half = 0; half < kHalves; ++half) {
+        load_box(to + half * kResultColumns * 128, w_map, (share.first + stage) * kStageDepth,
+                 half * kColumns + column, full);
+      }
     } else {
-      constexpr int kShare = kTileColumns / kClusterRows;
+      constexpr int kShare = kTileColumns / kClusterRows, kApart = kHalves > 1 ? kColumns : kShare;
       load_box_for(kAll, to + rank * kShare * 128, w_map, stage * kStageDepth,
-                   column + rank * kShare, full);
+                   column + rank * kApart, full);
     }
   }
   KILN_DEVICE void run(int cluster) const {

@@ -17,14 +17,17 @@
 namespace kiln::testing {
 namespace {
 
-enum class End { kNothing, kBias, kGelu, kResidual, kRowFactor };
-constexpr End kEnds[] = {End::kNothing, End::kBias, End::kGelu, End::kResidual, End::kRowFactor};
+enum class End { kNothing, kBias, kGelu, kResidual, kRowFactor, kSwiglu };
+constexpr End kEnds[] = {End::kNothing,  End::kBias,      End::kGelu,
+                         End::kResidual, End::kRowFactor, End::kSwiglu};
 
 struct Case {
   DType dtype;
   int64_t rows, columns, depth;
   End end = End::kNothing;
   bool constant_weights = true;
+
+  int64_t product_columns() const { return end == End::kSwiglu ? 2 * columns : columns; }
 };
 
 std::string name_of(const Case& one) {
@@ -40,12 +43,16 @@ ir::Graph body_of(const Case& one) {
   const auto in = [&](const std::string& t, Shape shape) {
     return b.in(to_string(TensorType{parse_tensor_type(t + "[]").value().dtype, std::move(shape)}));
   };
-  const auto x = in(type, {one.rows, one.depth}), w = in(type, {one.columns, one.depth});
+  const auto x = in(type, {one.rows, one.depth}), w = in(type, {one.product_columns(), one.depth});
   const auto product = b.op(ir::MatMul{false, true}, {x, w});
   const auto wide = [&](ir::ValueId value) { return b.op(ir::Cast{DType::kF32}, {value}); };
   const auto narrow = [&](ir::ValueId value) { return b.op(ir::Cast{one.dtype}, {value}); };
   if (one.end == End::kNothing) {
     b.out(product);
+    return std::move(b.graph);
+  }
+  if (one.end == End::kSwiglu) {
+    b.out(narrow(b.swiglu(wide(product))));
     return std::move(b.graph);
   }
   if (one.end == End::kRowFactor) {
@@ -66,8 +73,9 @@ ir::Graph body_of(const Case& one) {
   return std::move(b.graph);
 }
 
-double finished(End end, double sum, const std::vector<std::vector<double>>& in, size_t row,
-                size_t column, size_t at) {
+// `up`: the sum of the other half.
+double finished(End end, double sum, double up, const std::vector<std::vector<double>>& in,
+                size_t row, size_t column, size_t at) {
   switch (end) {
     case End::kNothing:
       return sum;
@@ -81,6 +89,8 @@ double finished(End end, double sum, const std::vector<std::vector<double>>& in,
       return sum + in[2][column] + in[3][at];
     case End::kRowFactor:
       return std::max(sum * in[2][row] + in[3][at], 0.0);
+    case End::kSwiglu:
+      return sum / (1 + std::exp(-sum)) * up;
   }
   return 0;
 }
@@ -89,12 +99,17 @@ std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inp
   std::vector<std::vector<double>> in;
   for (const HostTensor& input : inputs) in.push_back(test::to_doubles(input));
   const auto depth = static_cast<size_t>(one.depth);
+  const auto columns = static_cast<size_t>(one.columns);
+  const auto sum = [&](size_t m, size_t n) {
+    double total = 0;
+    for (size_t k = 0; k < depth; ++k) total += in[0][m * depth + k] * in[1][n * depth + k];
+    return total;
+  };
   std::vector<double> y;
   for (size_t m = 0; m < static_cast<size_t>(one.rows); ++m) {
-    for (size_t n = 0; n < static_cast<size_t>(one.columns); ++n) {
-      double sum = 0;
-      for (size_t k = 0; k < depth; ++k) sum += in[0][m * depth + k] * in[1][n * depth + k];
-      y.push_back(finished(one.end, sum, in, m, n, y.size()));
+    for (size_t n = 0; n < columns; ++n) {
+      const double up = one.end == End::kSwiglu ? sum(m, columns + n) : 0;
+      y.push_back(finished(one.end, sum(m, n), up, in, m, n, y.size()));
     }
   }
   return y;
@@ -115,6 +130,7 @@ class ManyRows : public OnGpu {
     Case one;
     ir::Region region;
     std::vector<HostTensor> inputs;
+    std::vector<ManyRowsTiling> tilings;
     std::vector<std::future<Result<Lowered>>> lowered;  // by tiling
   };
 
@@ -136,6 +152,10 @@ class ManyRows : public OnGpu {
     problem->inputs = test::random_inputs(*body, 23);
     problem->region = {ir::Region::Kind::kContraction, std::move(body), {}, ""};
     for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
+      if (one.end == End::kSwiglu && tiling.columns < 128) continue;
+      problem->tilings.push_back(tiling);
+    }
+    for (const ManyRowsTiling& tiling : problem->tilings) {
       problem->lowered.push_back(std::async(std::launch::async, [this, &tiling, p = problem.get()] {
         return many_rows_lower(query(*p), {to_string(tiling)});
       }));
@@ -201,7 +221,8 @@ class ManyRows : public OnGpu {
     const auto got = test::to_doubles({type, SharedBytes::take(std::vector(found))});
     // Half a unit in the last place, the functions for 16 bits, and sums in f32.
     const double share = one.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
-    const double sums = 1e-5 * std::sqrt(static_cast<double>(one.depth)) + 1e-6;
+    const double size = std::sqrt(static_cast<double>(one.depth));  // of a sum
+    const double sums = (1e-5 * size + 1e-6) * (one.end == End::kSwiglu ? 1 + size : 1);
     for (size_t i = 0; i < want.size(); ++i) {
       ASSERT_NEAR(got[i], want[i], (1.1 * share + 1e-4) * std::abs(want[i]) + sums)
           << "element " << i;
@@ -211,7 +232,7 @@ class ManyRows : public OnGpu {
   void check(Problem& problem, int runs) {
     const auto want = expected(problem.one, problem.inputs);
     for (size_t t = 0; t < problem.lowered.size(); ++t) {
-      SCOPED_TRACE(name_of(problem.one) + ", " + to_string(all_many_rows_tilings()[t]));
+      SCOPED_TRACE(name_of(problem.one) + ", " + to_string(problem.tilings[t]));
       const auto lowered = problem.lowered[t].get();
       ASSERT_TRUE(lowered.ok()) << lowered.error().message;
       std::optional<Block> first;
@@ -244,8 +265,13 @@ TEST_F(ManyRows, EveryTilingAndEndAtEveryEdge) {
   for (const auto& [rows, columns, depth] : kExtents) {
     for (int turn = 0; turn < 2; ++turn, ++count) {
       problems.push_back(begin({count % 3 == 1 ? DType::kF16 : DType::kBF16, rows, columns, depth,
-                                kEnds[count % 5], count % 4 != 3}));
+                                kEnds[count % std::size(kEnds)], count % 4 != 3}));
     }
+  }
+  // Halves that tiles do and do not fill.
+  for (const auto& [rows, columns, depth] :
+       {std::array<int64_t, 3>{1, 8, 8}, {129, 200, 520}, {200, 1000, 64}, {300, 128, 264}}) {
+    problems.push_back(begin({DType::kBF16, rows, columns, depth, End::kSwiglu}));
   }
   for (const auto& problem : problems) check(*problem, 1);
 }
@@ -253,7 +279,9 @@ TEST_F(ManyRows, EveryTilingAndEndAtEveryEdge) {
 TEST_F(ManyRows, SameBitsInEveryRun) {
   const auto gelu = begin({DType::kBF16, 1000, 1024, 520, End::kGelu});
   const auto residual = begin({DType::kF16, 1000, 1024, 520, End::kResidual, false});
+  const auto swiglu = begin({DType::kBF16, 1000, 1032, 520, End::kSwiglu});
   check(*gelu, 12);
+  check(*swiglu, 12);
   check(*residual, 12);
 }
 

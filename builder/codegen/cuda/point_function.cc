@@ -44,35 +44,69 @@ std::optional<std::vector<uint32_t>> digits_of(const loop::IndexMap& map,
   return dims;
 }
 
-// The load of the input that the function's argument takes the place of.
-Result<ExprId> only_load(const KernelFacts& facts, uint32_t input) {
-  std::optional<ExprId> found;
-  for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
-    const Expr& e = facts.expr(id);
-    if (!facts.live[id] || e.kind != Kind::kLoad || e.buffer != input) continue;
-    if (found || !e.bounds.empty()) return refuse("the element is read in several places");
-    found = id;
+// Where the map is in part `part` of a row of `columns`, if rows have `parts` of the same length.
+loop::IndexMap within_part(loop::IndexMap map, int64_t part, int64_t parts, int64_t columns) {
+  map.offset -= part * (columns / parts);
+  for (loop::MapTerm& term : map.terms) {
+    if (term.stride >= columns && term.stride % columns == 0) term.stride /= parts;
   }
-  if (!found) return refuse("the element is not read");
-  return *found;
+  return map;
 }
 
-// Expr `load` of `input` and the dims whose flat index it is at.
+// The loads of `input` that the function's arguments take the place of, one of each part of a row,
+// and the dims whose flat index within the part they are at.
 struct Element {
-  ExprId load = 0;
+  std::vector<ExprId> loads;
   std::vector<uint32_t> dims;
 };
 
-Result<Element> element_of(const KernelFacts& facts, uint32_t input) {
+Result<std::vector<ExprId>> loads_of(const KernelFacts& facts, uint32_t input) {
+  std::vector<ExprId> loads;
+  for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
+    const Expr& e = facts.expr(id);
+    if (!facts.live[id] || e.kind != Kind::kLoad || e.buffer != input) continue;
+    if (!e.bounds.empty()) return refuse("the element is not read everywhere");
+    if (register_type(e.dtype) != "float") return refuse("the product is no float");
+    loads.push_back(id);
+  }
+  if (loads.empty()) return refuse("the element is not read");
+  return loads;
+}
+
+Result<> check_points(const KernelFacts& facts) {
   if (facts.reduced != 0 || facts.levels > 1) return refuse("what follows the product reduces");
   if (facts.wide_index) return refuse("there are over 2^31 elements");
+  return Ok();
+}
+
+Result<Element> element_of(const KernelFacts& facts, uint32_t input) {
+  KILN_RETURN_IF_ERROR(check_points(facts));
   Element element;
-  KILN_ASSIGN_OR_RETURN(element.load, only_load(facts, input));
-  const Expr& load = facts.expr(element.load);
-  auto dims = digits_of(load.map, facts.kernel);
+  KILN_ASSIGN_OR_RETURN(element.loads, loads_of(facts, input));
+  if (element.loads.size() > 1) return refuse("the element is read in several places");
+  auto dims = digits_of(facts.expr(element.loads[0]).map, facts.kernel);
   if (!dims) return refuse("what follows the product moves its elements");
-  if (register_type(load.dtype) != "float") return refuse("the product is no float");
   element.dims = *std::move(dims);
+  return element;
+}
+
+// One element, or one of each half of a row of `columns`.
+Result<Element> element_of_rows(const KernelFacts& facts, uint32_t input, int64_t columns) {
+  KILN_RETURN_IF_ERROR(check_points(facts));
+  Element element;
+  KILN_ASSIGN_OR_RETURN(element.loads, loads_of(facts, input));
+  const auto parts = static_cast<int64_t>(element.loads.size());
+  if (parts == 1) return element_of(facts, input);
+  if (parts > 2 || columns % parts != 0) return refuse("the element is read in several places");
+  std::ranges::sort(element.loads, {}, [&](ExprId id) { return facts.expr(id).map.offset; });
+  for (int64_t part = 0; part < parts; ++part) {
+    const loop::IndexMap& map = facts.expr(element.loads[static_cast<size_t>(part)]).map;
+    const auto dims = digits_of(within_part(map, part, parts, columns), facts.kernel);
+    if (!dims || (part > 0 && *dims != element.dims)) {
+      return refuse("what follows the product joins other elements than those of its rows' halves");
+    }
+    element.dims = *dims;
+  }
   return element;
 }
 
@@ -130,7 +164,7 @@ std::optional<uint32_t> place_residual(const KernelFacts& facts, const Element& 
   std::optional<uint32_t> found;
   for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
     const Expr& e = facts.expr(id);
-    if (!facts.live[id] || id == element.load || e.kind != Kind::kLoad) continue;
+    if (!facts.live[id] || e.kind != Kind::kLoad || tile.is_placed(id)) continue;
     if (!is_16_bit_float(e.dtype) || !is_beside(facts, tile, id, element)) continue;
     if (facts.kernel.buffers[e.buffer].elements != facts.extent(facts.parallel)) continue;
     if (found && *found != e.buffer) continue;
@@ -169,6 +203,15 @@ Result<> check_choices(const KernelFacts& facts, const TileCode& tile) {
   return Ok();
 }
 
+// All that is not placed.
+void write_rest(const KernelFacts& facts, TileCode& tile) {
+  TileCode::Section section{{}, {}, "", true};
+  for (ExprId id = 0; id < facts.kernel.exprs.size(); ++id) {
+    if (facts.live[id]) section.exprs.push_back(id);
+  }
+  tile.section(section);
+}
+
 // "struct Elements", what a call gets of `input` for several lanes.
 std::string elements_text(uint32_t lanes) {
   return "struct Elements {\n  float of[" + std::to_string(lanes) +
@@ -190,14 +233,10 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
     return refuse("rows of the result are no multiples of " + std::to_string(lanes));
   }
   TileCode tile(facts, Lanes{single ? 0 : element.dims.back(), lanes}, body);
-  if (lanes > 1 && !tile.is_pack(element.load)) return refuse("the product is moved");
+  if (lanes > 1 && !tile.is_pack(element.loads[0])) return refuse("the product is moved");
   KILN_RETURN_IF_ERROR(check_choices(facts, tile));
-  tile.place(element.load, "element");
-  TileCode::Section section{{}, {}, "", true};
-  for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
-    if (facts.live[id] && id != element.load) section.exprs.push_back(id);
-  }
-  tile.section(section);
+  tile.place(element.loads[0], "element");
+  write_rest(facts, tile);
   return PointFunction{"struct Operands {\n" + buffers.fields + "};\n" +
                            (lanes > 1 ? elements_text(lanes) : "") +
                            "KILN_DEVICE void finish(const Operands& operands, " +
@@ -209,7 +248,10 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
 Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t input,
                                    int64_t columns) {
   const KernelFacts facts(kernel);
-  KILN_ASSIGN_OR_RETURN(const Element element, element_of(facts, input));
+  KILN_ASSIGN_OR_RETURN(const Element element, element_of_rows(facts, input, columns));
+  PairFunction made;
+  made.parts = static_cast<uint32_t>(element.loads.size());
+  columns /= made.parts;
   if (element.dims.empty() || kernel.dims[element.dims.back()].extent % 2 != 0 ||
       columns % 2 != 0) {
     return refuse("rows of the result have odd lengths");
@@ -218,16 +260,13 @@ Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t inpu
   add_dims(facts, element.dims, columns, body);
   TileCode tile(facts, Lanes{element.dims.back(), 2}, body);
   KILN_ASSIGN_OR_RETURN(const ExprId store, pair_store(facts, tile, element));
-  if (!is_beside(facts, tile, element.load, element)) return refuse("the product is moved");
-  KILN_RETURN_IF_ERROR(check_choices(facts, tile));
-  PairFunction made;
-  tile.place(element.load, "element");
-  made.residual = place_residual(facts, element, tile);
-  TileCode::Section section{{}, {}, "", true};
-  for (ExprId id = 0; id < kernel.exprs.size(); ++id) {
-    if (facts.live[id] && id != element.load) section.exprs.push_back(id);
+  for (uint32_t part = 0; part < made.parts; ++part) {
+    if (!tile.is_pack(element.loads[part])) return refuse("the product is moved");
+    tile.place(element.loads[part], "elements[" + std::to_string(part) + "]");
   }
-  tile.section(section);
+  KILN_RETURN_IF_ERROR(check_choices(facts, tile));
+  made.residual = place_residual(facts, element, tile);
+  write_rest(facts, tile);
   const BufferTexts buffers = buffer_texts(kernel, input, false);
   const std::string result = "b" + std::to_string(facts.expr(store).buffer);
   const std::string beside =
@@ -240,8 +279,9 @@ Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t inpu
               "template <class D, class Index>\n"
               "KILN_DEVICE void store(Kept& kept, Index, const Pack<D, 2>& pack) {\n"
               "  kept.bits = pack.words[0];\n}\n"
-              "KILN_DEVICE unsigned finish(const Operands& operands, const Elements& element, "
-              "unsigned residual,\n                            int row, int column) {\n" +
+              "KILN_DEVICE unsigned finish(const Operands& operands, const Elements (&elements)[" +
+              std::to_string(made.parts) +
+              "],\n                            unsigned residual, int row, int column) {\n" +
               buffers.names + beside + "  Kept " + result + ";\n" + body.text() + "  return " +
               result + ".bits;\n}\n";
   made.parameters = buffers.parameters;

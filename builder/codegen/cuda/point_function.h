@@ -28,18 +28,21 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
                                      uint32_t lanes = 1);
 
 // `text` defines struct Operands and struct Elements of two lanes as above, and
-//   KILN_DEVICE unsigned finish(const Operands& operands, const Elements& element,
+//   KILN_DEVICE unsigned finish(const Operands& operands, const Elements (&elements)[parts],
 //                               unsigned residual, int row, int column)
-// which returns the bits of the kernel's output where the elements at `row` and `column`, which is
-// even, and behind it are those of `element`. `residual` has the bits of buffer number `residual`
+// which returns the bits of the kernel's output at `row` and `column`, which is even, and behind
+// it. Rows of the product have `parts` parts as long as the output's rows are; elements[i] are
+// those at this row and column of part i. `residual` has the bits of buffer number `residual`
 // there, which has elements of 16 bits that lie as the output's do.
 struct PairFunction {
+  uint32_t parts = 1;  // or 2
   std::string text, parameters, arguments;
   std::optional<uint32_t> residual;
 };
 
-// kUnsupported: as point_function; or the output's elements are no floats of 16 bits or do not lie
-// as those of `input` do, in rows of `columns`; or there are several outputs.
+// kUnsupported: as point_function, but that points may have an element of each half of a row of
+// `input`, which has `columns`; or the output's elements are no floats of 16 bits or do not lie as
+// those of `input`, or of one half, do; or there are several outputs.
 Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t input, int64_t columns);
 
 }  // namespace kiln::codegen

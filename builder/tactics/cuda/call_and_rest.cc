@@ -19,6 +19,22 @@ HostCall loop_call(const loop::LoopKernel& kernel) {
   return {Operation{"loop", {}}.set("kernel", loop::encode(kernel)), {}, {}};
 }
 
+template <class Step>
+void add_and_rest(Step step, const ir::Graph& body, const SplitRest& rest, Lowered& lowered) {
+  const LocalBuffer between = add_temporary(rest.anchor_result, lowered);
+  step.outputs.push_back(between);
+  HostCall loop = loop_call(rest.kernel);
+  for (size_t i = 0; i < rest.inputs.size(); ++i) {
+    loop.inputs.push_back(i == rest.anchor_input ? between
+                                                 : buffer_of(body, rest.inputs[i], lowered));
+  }
+  for (uint32_t i = 0; i < body.outputs().size(); ++i) {
+    loop.outputs.push_back({LocalBuffer::Kind::kOutput, i});
+  }
+  lowered.steps.emplace_back(std::move(step));
+  lowered.steps.emplace_back(std::move(loop));
+}
+
 }  // namespace
 
 LocalBuffer buffer_of(const ir::Graph& body, ir::ValueId value, Lowered& lowered) {
@@ -50,18 +66,12 @@ void add_call(LibraryCall call, Lowered& lowered) {
 
 void add_call_and_rest(LibraryCall call, const ir::Graph& body, const SplitRest& rest,
                        Lowered& lowered) {
-  const LocalBuffer between = add_temporary(rest.anchor_result, lowered);
-  call.outputs.push_back(between);
-  HostCall loop = loop_call(rest.kernel);
-  for (size_t i = 0; i < rest.inputs.size(); ++i) {
-    loop.inputs.push_back(i == rest.anchor_input ? between
-                                                 : buffer_of(body, rest.inputs[i], lowered));
-  }
-  for (uint32_t i = 0; i < body.outputs().size(); ++i) {
-    loop.outputs.push_back({LocalBuffer::Kind::kOutput, i});
-  }
-  lowered.steps.emplace_back(std::move(call));
-  lowered.steps.emplace_back(std::move(loop));
+  add_and_rest(std::move(call), body, rest, lowered);
+}
+
+void add_launch_and_rest(LocalLaunch launch, const ir::Graph& body, const SplitRest& rest,
+                         Lowered& lowered) {
+  add_and_rest(std::move(launch), body, rest, lowered);
 }
 
 void add_call_and_zeros(LibraryCall call, const ir::Graph& body, const MaskedRows& rows,

@@ -17,10 +17,12 @@ Result<HostTensor> known_operand(const TacticQuery& query, ir::ValueId value);
 // The call, complete but for its output, makes the region's only one.
 void add_call(LibraryCall call, Lowered& lowered);
 
-// The call, complete but for its output, makes the anchor's result; the loop makes the region's
-// outputs from it.
+// The call or launch, complete but for its output, makes the anchor's result; the loop makes the
+// region's outputs from it.
 void add_call_and_rest(LibraryCall call, const ir::Graph& body, const SplitRest& rest,
                        Lowered& lowered);
+void add_launch_and_rest(LocalLaunch launch, const ir::Graph& body, const SplitRest& rest,
+                         Lowered& lowered);
 
 // The call, complete but for its output, makes attention with the mean of v in masked rows; two
 // loops zero them.

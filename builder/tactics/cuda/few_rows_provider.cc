@@ -26,8 +26,16 @@ Result<Problem> problem_of(const TacticQuery& query) {
   problem.shape = {product.dtype, product.rows, product.columns, product.depth,
                    product.constant_weights};
   KILN_RETURN_IF_ERROR(check_few_rows(problem.shape));
-  const auto input = static_cast<uint32_t>(product.rest.anchor_input);
-  KILN_ASSIGN_OR_RETURN(problem.finish, codegen::point_function(product.rest.kernel, input));
+  const auto function = [&] {
+    const auto input = static_cast<uint32_t>(product.rest.anchor_input);
+    return codegen::point_function(product.rest.kernel, input);
+  };
+  auto finish = function();
+  if (!finish.ok()) {  // what the kernel cannot make is left to a loop behind it
+    leave_rest(*query.region.body, problem.product);
+    finish = function();
+  }
+  KILN_ASSIGN_OR_RETURN(problem.finish, std::move(finish));
   return problem;
 }
 
@@ -54,8 +62,7 @@ Result<Lowered> launch(const TacticQuery& query, const Problem& problem,
       static_cast<uint32_t>(shared_bytes_in_half(query.device.compute_capability, tiling.blocks));
   launch.programmatic = true;
   launch.inputs = inputs_of(*query.region.body, problem.product, lowered);
-  launch.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
-  lowered.steps.emplace_back(std::move(launch));
+  add_launch(std::move(launch), *query.region.body, problem.product, lowered);
   return lowered;
 }
 

@@ -20,6 +20,18 @@ struct Problem {
   codegen::PairFunction finish;
 };
 
+// What the kernel cannot make is left to a loop behind it.
+Result<codegen::PairFunction> finish_of(const ir::Graph& body, RowProduct& product) {
+  const auto function = [&] {
+    const auto input = static_cast<uint32_t>(product.rest.anchor_input);
+    return codegen::pair_function(product.rest.kernel, input, product.columns);
+  };
+  auto finish = function();
+  if (finish.ok()) return finish;
+  leave_rest(body, product);
+  return function();
+}
+
 Result<Problem> problem_of(const TacticQuery& query) {
   Problem problem;
   KILN_ASSIGN_OR_RETURN(problem.product, match_row_product(query));
@@ -27,9 +39,10 @@ Result<Problem> problem_of(const TacticQuery& query) {
   problem.shape = {product.dtype, product.rows, product.columns, product.depth,
                    product.constant_weights};
   KILN_RETURN_IF_ERROR(check_many_rows(problem.shape, query.device.compute_capability));
-  const auto input = static_cast<uint32_t>(product.rest.anchor_input);
-  KILN_ASSIGN_OR_RETURN(problem.finish,
-                        codegen::pair_function(product.rest.kernel, input, product.columns));
+  KILN_ASSIGN_OR_RETURN(problem.finish, finish_of(*query.region.body, problem.product));
+  problem.shape.halves = problem.finish.parts;
+  problem.shape.columns /= problem.shape.halves;
+  KILN_RETURN_IF_ERROR(check_many_rows(problem.shape, query.device.compute_capability));
   return problem;
 }
 
@@ -48,7 +61,7 @@ std::vector<plan::TensorMap> maps_of(const Problem& problem, const ManyRowsTilin
                                      uint32_t result) {
   const auto depth = static_cast<uint32_t>(problem.shape.depth);
   const auto columns = static_cast<uint32_t>(problem.shape.columns);
-  const ManyRowsBoxes boxes = many_rows_boxes(tiling);
+  const ManyRowsBoxes boxes = many_rows_boxes(problem.shape, tiling);
   uint32_t residual = result;
   if (problem.finish.residual) {
     const uint32_t number = *problem.finish.residual;
@@ -70,12 +83,11 @@ Result<Lowered> launch(const TacticQuery& query, const Problem& problem,
   launch.entry = "kiln_many_rows";
   launch.grid[0] = blocks_of(query, problem, tiling);
   launch.block[0] = kManyRowsThreads;
-  launch.shared_bytes = many_rows_shared_bytes(tiling);
+  launch.shared_bytes = many_rows_shared_bytes(problem.shape, tiling);
   launch.programmatic = true;
   launch.inputs = inputs_of(*query.region.body, problem.product, lowered);
-  launch.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
   launch.tensor_maps = maps_of(problem, tiling, static_cast<uint32_t>(launch.inputs.size()));
-  lowered.steps.emplace_back(std::move(launch));
+  add_launch(std::move(launch), *query.region.body, problem.product, lowered);
   return lowered;
 }
 

@@ -1,6 +1,7 @@
 #include "builder/tactics/cuda/row_product.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "builder/tactics/cuda/call_and_rest.h"
 #include "builder/tactics/cuda/cublaslt_epilogue.h"
@@ -59,6 +60,18 @@ Result<RowProduct> match_row_product(const TacticQuery& query) {
     KILN_ASSIGN_OR_RETURN(product.rest, split_rest(body, chain));
   }
   return product;
+}
+
+void leave_rest(const ir::Graph& body, RowProduct& product) {
+  SplitRest alone = nothing_but(body, product.rest.inputs[product.rest.anchor_input]);
+  product.behind = std::exchange(product.rest, std::move(alone));
+}
+
+void add_launch(LocalLaunch launch, const ir::Graph& body, const RowProduct& product,
+                Lowered& lowered) {
+  if (product.behind) return add_launch_and_rest(std::move(launch), body, *product.behind, lowered);
+  launch.outputs.push_back({LocalBuffer::Kind::kOutput, 0});
+  lowered.steps.emplace_back(std::move(launch));
 }
 
 std::vector<LocalBuffer> inputs_of(const ir::Graph& body, const RowProduct& product,

@@ -42,6 +42,22 @@ struct Body {
   ir::ValueId transpose(ir::ValueId x, std::vector<int64_t> perm) {
     return op(ir::Transpose{std::move(perm)}, {x});
   }
+  // Half 0 or 1 of the last axis.
+  ir::ValueId half(ir::ValueId x, int64_t which) {
+    ir::Slice slice;
+    slice.sizes = graph.type(x).shape;
+    slice.starts.assign(slice.sizes.size(), 0);
+    slice.steps.assign(slice.sizes.size(), 1);
+    slice.sizes.back() /= 2;
+    slice.starts.back() = which * slice.sizes.back();
+    return op(std::move(slice), {x});
+  }
+  // silu(gate) * up of the halves of a product's rows.
+  ir::ValueId swiglu(ir::ValueId product) {
+    const auto gate = half(product, 0);
+    const auto silu = fn(ScalarFn::kMul, {gate, fn(ScalarFn::kSigmoid, {gate})});
+    return fn(ScalarFn::kMul, {silu, half(product, 1)});
+  }
   Body& out(ir::ValueId value) {
     graph.mark_output(value);
     return *this;

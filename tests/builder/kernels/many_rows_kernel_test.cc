@@ -21,14 +21,31 @@ std::string extents(int64_t rows, int64_t columns) {
   return "[" + std::to_string(rows) + "x" + std::to_string(columns) + "]";
 }
 
-// product, bias, residual -> gelu(product + bias) or product + bias + residual.
-codegen::PairFunction finish_of(const ManyRowsShape& shape, bool gelu) {
+// Of rows of the product with so many columns.
+codegen::PairFunction finish_of(const codegen::Body& body, int64_t columns) {
+  const auto kernel = lower_to_loop(body.graph);
+  EXPECT_TRUE(kernel.ok()) << kernel.error().message;
+  auto finish = codegen::pair_function(*kernel, 0, columns);
+  EXPECT_TRUE(finish.ok()) << finish.error().message;
+  return *std::move(finish);
+}
+
+enum class End { kGelu, kResidual, kSwiglu };
+constexpr const char* kEndNames[] = {"gelu", "residual", "swiglu"};
+
+// product, bias, residual -> gelu(product + bias) or product + bias + residual; or silu(gate) * up.
+codegen::PairFunction finish_of(const ManyRowsShape& shape, End end) {
   codegen::Body b;
   const std::string type(to_string(shape.dtype));
+  if (end == End::kSwiglu) {
+    const auto product = b.in(type + extents(shape.rows, 2 * shape.columns));
+    b.out(b.op(ir::Cast{shape.dtype}, {b.swiglu(b.op(ir::Cast{DType::kF32}, {product}))}));
+    return finish_of(b, 2 * shape.columns);
+  }
   const std::string whole = type + extents(shape.rows, shape.columns);
   const auto product = b.in(whole), bias = b.in(type + "[" + std::to_string(shape.columns) + "]");
   auto y = b.fn(ScalarFn::kAdd, {product, bias});
-  if (gelu) {
+  if (end == End::kGelu) {
     const auto x = b.op(ir::Cast{DType::kF32}, {y});
     const auto erf = b.fn(ScalarFn::kErf, {b.fn(ScalarFn::kMul, {x, b.scalar(0.70710678f)})});
     const auto half = b.fn(ScalarFn::kMul, {x, b.scalar(0.5f)});
@@ -38,11 +55,7 @@ codegen::PairFunction finish_of(const ManyRowsShape& shape, bool gelu) {
     y = b.fn(ScalarFn::kAdd, {y, b.in(whole)});
   }
   b.out(y);
-  const auto kernel = lower_to_loop(b.graph);
-  EXPECT_TRUE(kernel.ok()) << kernel.error().message;
-  auto finish = codegen::pair_function(*kernel, 0, shape.columns);
-  EXPECT_TRUE(finish.ok()) << finish.error().message;
-  return *std::move(finish);
+  return finish_of(b, shape.columns);
 }
 
 struct Variant {
@@ -56,10 +69,13 @@ std::vector<Variant> variants() {
                                      ManyRowsShape{DType::kF16, 1000, 1000, 520, false}}) {
     for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
       const int64_t blocks = many_rows_blocks(shape, tiling, kMultiprocessors);
-      for (const bool gelu : {true, false}) {
-        all.push_back({extents(shape.rows, shape.columns) + " " + to_string(tiling) +
-                           (gelu ? " gelu" : " residual"),
-                       many_rows_text(shape, tiling, blocks, finish_of(shape, gelu)),
+      for (const End end : {End::kGelu, End::kResidual, End::kSwiglu}) {
+        ManyRowsShape one = shape;
+        one.halves = end == End::kSwiglu ? 2 : 1;
+        if (one.halves == 2 && tiling.columns < 128) continue;
+        all.push_back({extents(shape.rows, shape.columns) + " " + to_string(tiling) + " " +
+                           kEndNames[static_cast<size_t>(end)],
+                       many_rows_text(one, tiling, blocks, finish_of(one, end)),
                        shape.columns % 128 == 0});
       }
     }
@@ -92,8 +108,8 @@ TEST(ManyRowsKernel, TilingsFitAndHaveNames) {
   std::set<std::string> names;
   for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
     EXPECT_TRUE(names.insert(to_string(tiling)).second) << to_string(tiling);
-    EXPECT_LE(many_rows_shared_bytes(tiling), kMostShared) << to_string(tiling);
-    const ManyRowsBoxes boxes = many_rows_boxes(tiling);
+    EXPECT_LE(many_rows_shared_bytes({}, tiling), kMostShared) << to_string(tiling);
+    const ManyRowsBoxes boxes = many_rows_boxes({}, tiling);
     // Boxes of a cluster begin on 8 rows, where the pattern of swapped pieces begins anew.
     EXPECT_TRUE(boxes.x % 8 == 0 && boxes.x <= 256) << to_string(tiling);
     EXPECT_TRUE(boxes.w % 8 == 0 && boxes.w <= 256) << to_string(tiling);
@@ -114,6 +130,18 @@ TEST(ManyRowsKernel, OffersTheTilingsThatFillTheGpu) {
   // 22 x 6 tiles of 192 x 128 are one for each multiprocessor.
   const auto exact = many_rows_tilings({DType::kF16, 4096, 768, 3072, true}, 132);
   EXPECT_EQ(to_string(exact.front()), "192x128.r4.c1x2");
+}
+
+TEST(ManyRowsKernel, JoinsHalvesInTilesOfBoth) {
+  const ManyRowsShape gated{DType::kBF16, 2048, 14336, 4096, true, 2};
+  const ManyRowsTiling pair{2, 128, 5, 2, 1}, alone{1, 128, 8, 1, 1};
+  EXPECT_EQ(many_rows_boxes(gated, pair).w, 64u);  // either block copies one half for both
+  EXPECT_EQ(many_rows_boxes(gated, alone).w, 64u);
+  EXPECT_LT(many_rows_shared_bytes(gated, pair), many_rows_shared_bytes({}, pair));
+  EXPECT_EQ(many_rows_blocks({DType::kBF16, 64, 640, 64, true, 2}, alone, 132), 10);
+  for (const ManyRowsTiling& tiling : many_rows_tilings(gated, 132)) {
+    EXPECT_EQ(tiling.columns, 128);
+  }
 }
 
 TEST(ManyRowsKernel, LaunchesWholeClusters) {

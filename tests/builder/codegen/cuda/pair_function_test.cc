@@ -20,10 +20,11 @@ struct Case {
   std::string name;
   Body body;  // input 0 is the product
   std::optional<uint32_t> residual;
+  uint32_t parts = 1;
 };
 
 std::vector<Case> cases() {
-  std::vector<Case> all(5);
+  std::vector<Case> all(7);
   {
     Case& one = all[0];
     one.name = "bias and gelu";
@@ -64,6 +65,24 @@ std::vector<Case> cases() {
     const auto x = b.op(ir::Cast{DType::kF32}, {b.in("bf16[6x40]")});
     b.out(b.op(ir::Cast{DType::kBF16}, {b.fn(ScalarFn::kAdd, {x, b.in("f32[6x40]")})}));
   }
+  {
+    Case& one = all[5];
+    one.name = "gate and up";
+    one.parts = 2;
+    Body& b = one.body;
+    const auto x = b.op(ir::Cast{DType::kF32}, {b.in("bf16[2x3x80]")});
+    b.out(b.op(ir::Cast{DType::kBF16}, {b.swiglu(x)}));
+  }
+  {
+    Case& one = all[6];
+    one.name = "gate and up with a bias of each, and a residual";
+    one.residual = 2;
+    one.parts = 2;
+    Body& b = one.body;
+    const auto x = b.fn(ScalarFn::kAdd, {b.in("f16[6x80]"), b.in("f16[80]")});
+    const auto gate = b.fn(ScalarFn::kTanh, {b.half(x, 0)});
+    b.out(b.fn(ScalarFn::kAdd, {b.fn(ScalarFn::kMul, {b.half(x, 1), gate}), b.in("f16[6x40]")}));
+  }
   return all;
 }
 
@@ -72,6 +91,13 @@ std::string text_of(const loop::LoopKernel& kernel, const PairFunction& finish) 
   const std::string type(kernel.buffers[0].dtype == DType::kF16 ? "f16" : "bf16");
   const std::string result = "b" + std::to_string(kernel.buffers.size() - 1);
   const std::string at = "row * " + std::to_string(kColumns) + " + column";
+  std::string elements;
+  for (uint32_t part = 0; part < finish.parts; ++part) {
+    const std::string first = "row * " + std::to_string(kColumns * finish.parts) + " + " +
+                              std::to_string(kColumns * part) + " + column";
+    elements +=
+        "{{read<" + type + ">(b0, " + first + "), read<" + type + ">(b0, " + first + " + 1)}}, ";
+  }
   const std::string residual =
       finish.residual
           ? "load<" + type + ", 2>(b" + std::to_string(*finish.residual) + ", at).words[0]"
@@ -80,9 +106,9 @@ std::string text_of(const loop::LoopKernel& kernel, const PairFunction& finish) 
          ") {\n  const Operands operands{" + finish.arguments + "};\n  for (int row = 0; row < " +
          std::to_string(kRows) + "; ++row) {\n    for (int column = 0; column < " +
          std::to_string(kColumns) + "; column += 2) {\n      const int at = " + at +
-         ";\n      const Elements element{{read<" + type + ">(b0, at), read<" + type +
-         ">(b0, at + 1)}};\n      const Pack<" + type + ", 2> made{{finish(operands, element, " +
-         residual + ", row, column)}};\n      store(" + result + ", at, made);\n    }\n  }\n}\n";
+         ";\n      const Elements elements[] = {" + elements + "};\n      const Pack<" + type +
+         ", 2> made{{finish(operands, elements, " + residual + ", row, column)}};\n      store(" +
+         result + ", at, made);\n    }\n  }\n}\n";
 }
 
 TEST(PairFunction, FinishesTwoElements) {
@@ -92,9 +118,10 @@ TEST(PairFunction, FinishesTwoElements) {
     SCOPED_TRACE(one.name);
     const auto kernel = lower_to_loop(one.body.graph);
     ASSERT_TRUE(kernel.ok()) << kernel.error().message;
-    const auto finish = pair_function(*kernel, 0, kColumns);
+    const auto finish = pair_function(*kernel, 0, one.parts * kColumns);
     ASSERT_TRUE(finish.ok()) << finish.error().message;
     EXPECT_EQ(finish->residual, one.residual);
+    EXPECT_EQ(finish->parts, one.parts);
     items.push_back({*kernel, {text_of(*kernel, *finish), {{"pairs", 1, 1}}, 0}});
   }
   const auto program = HostProgram::compile(items);
@@ -130,7 +157,7 @@ std::string refusal(const Body& body, int64_t columns) {
 }
 
 TEST(PairFunction, SaysWhatItDoesNotTake) {
-  Body wide, odd, moved, several;
+  Body wide, odd, moved, several, turned, thirds;
   wide.out(wide.op(ir::Cast{DType::kF32}, {wide.in("f16[6x40]")}));
   EXPECT_EQ(refusal(wide, 40), "the result is f32, f16 or bf16 expected");
   odd.out(odd.fn(ScalarFn::kAdd, {odd.in("f16[6x15]"), odd.in("f16[15]")}));
@@ -140,6 +167,14 @@ TEST(PairFunction, SaysWhatItDoesNotTake) {
   const auto x = several.in("f16[6x40]"), y = several.in("f16[40]");
   several.out(several.fn(ScalarFn::kAdd, {x, y})).out(several.fn(ScalarFn::kMul, {x, y}));
   EXPECT_NE(refusal(several, 40), "");
+  const auto product = turned.in("f16[6x40]"), half = turned.half(product, 0);
+  turned.out(turned.fn(ScalarFn::kAdd, {half, turned.reshape(turned.half(product, 1), {6, 20})}));
+  EXPECT_EQ(refusal(turned, 40), "");
+  EXPECT_NE(refusal(turned, 80), "");  // halves of other rows
+  const auto whole = thirds.in("f16[6x60]");
+  thirds.out(thirds.fn(ScalarFn::kAdd, {thirds.half(whole, 0),
+                                        thirds.op(ir::Slice{{0, 20}, {6, 30}, {1, 1}}, {whole})}));
+  EXPECT_NE(refusal(thirds, 60), "");
 }
 
 }  // namespace
