@@ -3,12 +3,12 @@ the fastest candidates of our own kernel and of cuBLASLt as the build timed them
 
     python3 compare_large_matmuls.py BIN_FOLDER WORK_FOLDER [--sets bert-base,bert-large,llama-8b]
                                      [--shapes 3072x768] [--rows 256,2048,8192]
-                                     [--ends plain,gelu,residual] [--modes default] [--rounds 3]
+                                     [--ends plain,gelu,residual,swiglu] [--modes default] [--rounds 3]
                                      [--seconds 0.1] [--tree HASH] [--json FILE]
 
 For every shape COLUMNSxDEPTH and end a bf16 model of PRODUCTS products is written, each with rows
 and weights of its own, and built for all rows at once. Ends: none; bias and erf's gelu; bias and a
-residual. PyTorch is linear() with the end compiled by --modes, as a CUDA graph. Rows of the result
+residual; silu of one half of a row times the other, which leaves COLUMNS / 2. PyTorch is linear() with the end compiled by --modes, as a CUDA graph. Rows of the result
 carry ms of a product, and `tflops`; subjects many-rows and cublaslt are the candidates, which have
 no error of their own. Below each line are all that the build timed.
 """
@@ -38,6 +38,11 @@ SETS = {  # columns x depth
 }
 
 
+def swiglu(product):
+    gate, up = product.chunk(2, dim=-1)
+    return torch.nn.functional.silu(gate) * up
+
+
 class Problem:
     """The tensors of one shape and end on the device; rows come with each call."""
 
@@ -60,7 +65,8 @@ class Problem:
         linear, gelu = torch.nn.functional.linear, torch.nn.functional.gelu
         return {"plain": lambda x, w, b, r: linear(x, w),
                 "gelu": lambda x, w, b, r: gelu(linear(x, w, b)),
-                "residual": lambda x, w, b, r: linear(x, w, b) + r}[self.end]
+                "residual": lambda x, w, b, r: linear(x, w, b) + r,
+                "swiglu": lambda x, w, b, r: swiglu(linear(x, w))}[self.end]
 
     def arguments(self, inputs, i):
         return inputs[f"x{i}"], self.weights[i], self.biases[i], inputs.get(f"r{i}")
@@ -76,6 +82,12 @@ class Problem:
                            want.abs().max()).item())
         return max(errors)
 
+    def swiglu_nodes(self, i):
+        return [helper.make_node("Split", [f"t{i}"], [f"g{i}", f"u{i}"], axis=-1, num_outputs=2),
+                helper.make_node("Sigmoid", [f"g{i}"], [f"s{i}"]),
+                helper.make_node("Mul", [f"g{i}", f"s{i}"], [f"m{i}"]),
+                helper.make_node("Mul", [f"m{i}", f"u{i}"], [f"y{i}"])]
+
     def write(self, path):
         bf16 = TensorProto.BFLOAT16
         constant = lambda name, tensor: helper.make_tensor(
@@ -84,9 +96,12 @@ class Problem:
         for i in range(PRODUCTS):
             initializers += [constant(f"w{i}", self.weights[i]), constant(f"b{i}", self.biases[i])]
             inputs.append(helper.make_tensor_value_info(f"x{i}", bf16, ["rows", self.depth]))
-            outputs.append(helper.make_tensor_value_info(f"y{i}", bf16, ["rows", self.columns]))
-            if self.end == "plain":
-                nodes.append(helper.make_node("Gemm", [f"x{i}", f"w{i}"], [f"y{i}"], transB=1))
+            columns = self.columns // 2 if self.end == "swiglu" else self.columns
+            outputs.append(helper.make_tensor_value_info(f"y{i}", bf16, ["rows", columns]))
+            if self.end in ("plain", "swiglu"):
+                product = f"t{i}" if self.end == "swiglu" else f"y{i}"
+                nodes.append(helper.make_node("Gemm", [f"x{i}", f"w{i}"], [product], transB=1))
+                nodes += self.swiglu_nodes(i) if self.end == "swiglu" else []
                 continue
             nodes.append(helper.make_node("Gemm", [f"x{i}", f"w{i}", f"b{i}"], [f"t{i}"], transB=1))
             if self.end == "gelu":
@@ -189,7 +204,7 @@ def main():
     parser.add_argument("--sets", default=",".join(SETS))
     parser.add_argument("--shapes", default="", help="instead of the sets', as 3072x768")
     parser.add_argument("--rows", default="256,2048,8192")
-    parser.add_argument("--ends", default="plain,gelu,residual")
+    parser.add_argument("--ends", default="plain,gelu,residual,swiglu")
     parser.add_argument("--modes", default="default", help="PyTorch's, for the whole product")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.1, help="of each of Kiln's measurements")
