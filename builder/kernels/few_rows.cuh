@@ -12,7 +12,7 @@
 constexpr int kThreads = kWarps * 32;
 constexpr int kTileColumns = 8 * kGroups;
 constexpr int kTiles = (kColumns + kTileColumns - 1) / kTileColumns;
-constexpr int kElementBytes = kKind == kPlain ? 4 : 2;
+constexpr int kElementBytes = kKind == kPlain ? 4 : kKind == kE4M3 ? 1 : 2;
 constexpr int kPiece = 16 / kElementBytes;  // elements
 // A step takes four pieces of each column, a stage kSteps in a row.
 constexpr int kStageDepth = kSteps * 4 * kPiece;
@@ -97,17 +97,32 @@ KILN_DEVICE void load_piece(const char* x, int row, int k, unsigned (&piece)[4])
 
 // Tensor cores, whose instructions take a side of 16 and one of 8. Which element of a step is which
 // along the depth does not matter as long as both agree: a lane's piece is two steps' worth.
+// Those of 8 bits are made f16 first, exactly: compute capability 9.0 has no such instruction for
+// them, and what the compiler puts in its place converts x again for every tile.
+constexpr int kWords = kKind == kE4M3 ? 8 : 4;  // of a piece
+KILN_DEVICE void widen(const unsigned (&piece)[4], unsigned (&words)[kWords]) {
+#pragma unroll
+  for (int i = 0; i < 4; ++i) {
+    if constexpr (kWords == 8)
+      halves_of_e4m3(piece[i], words[2 * i], words[2 * i + 1]);
+    else
+      words[i] = piece[i];
+  }
+}
+
 template <int kOf, bool kFewest = kRows <= 8>
 struct Product {  // x is the side of 16
   static constexpr int kRowTiles = (kRows + 15) / 16;
   struct Activations {
-    unsigned pieces[kRowTiles][2][4];
+    unsigned pieces[kRowTiles][2][kWords];
     KILN_DEVICE void load(const char* x, int k) {
 #pragma unroll
       for (int tile = 0; tile < kRowTiles; ++tile) {
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          load_piece(x, tile * 16 + half * 8 + threadIdx.x % 32 / 4, k, pieces[tile][half]);
+          unsigned piece[4];
+          load_piece(x, tile * 16 + half * 8 + threadIdx.x % 32 / 4, k, piece);
+          widen(piece, pieces[tile][half]);
         }
       }
     }
@@ -116,15 +131,16 @@ struct Product {  // x is the side of 16
   float sums[kGroups][kRowTiles][4] = {};
   KILN_DEVICE void add(const Activations& x, const Piece (&w)[kGroups]) {
 #pragma unroll
-    for (int tile = 0; tile < kRowTiles; ++tile) {
-      const auto& [low, high] = x.pieces[tile];
+    for (int group = 0; group < kGroups; ++group) {
+      unsigned b[kWords];
+      widen(w[group].words, b);
 #pragma unroll
-      for (int group = 0; group < kGroups; ++group) {
+      for (int tile = 0; tile < kRowTiles; ++tile) {
+        const auto& [low, high] = x.pieces[tile];
 #pragma unroll
-        for (int i = 0; i < 4; i += 2) {
+        for (int i = 0; i < kWords; i += 2) {
           const unsigned a[4] = {low[i], high[i], low[i + 1], high[i + 1]};
-          multiply_accumulate<kOf == kF16>(sums[group][tile], a, w[group].words[i],
-                                           w[group].words[i + 1]);
+          multiply_accumulate<kOf != kBF16>(sums[group][tile], a, b[i], b[i + 1]);
         }
       }
     }
@@ -146,19 +162,25 @@ struct Product {  // x is the side of 16
 template <int kOf>
 struct Product<kOf, true> {  // x is the side of 8, two groups of columns that of 16
   struct Activations {
-    unsigned piece[4];
-    KILN_DEVICE void load(const char* x, int k) { load_piece(x, threadIdx.x % 32 / 4, k, piece); }
+    unsigned words[kWords];
+    KILN_DEVICE void load(const char* x, int k) {
+      unsigned piece[4];
+      load_piece(x, threadIdx.x % 32 / 4, k, piece);
+      widen(piece, words);
+    }
   };
 
   float sums[(kGroups + 1) / 2][4] = {};
   KILN_DEVICE void add(const Activations& x, const Piece (&w)[kGroups]) {
 #pragma unroll
     for (int group = 0; group < kGroups; group += 2) {
-      const Piece low = w[group], high = group + 1 < kGroups ? w[group + 1] : Piece{};
+      unsigned low[kWords], high[kWords] = {};
+      widen(w[group].words, low);
+      if (group + 1 < kGroups) widen(w[group + 1].words, high);
 #pragma unroll
-      for (int i = 0; i < 4; i += 2) {
-        const unsigned a[4] = {low.words[i], high.words[i], low.words[i + 1], high.words[i + 1]};
-        multiply_accumulate<kOf == kF16>(sums[group / 2], a, x.piece[i], x.piece[i + 1]);
+      for (int i = 0; i < kWords; i += 2) {
+        const unsigned a[4] = {low[i], high[i], low[i + 1], high[i + 1]};
+        multiply_accumulate<kOf != kBF16>(sums[group / 2], a, x.words[i], x.words[i + 1]);
       }
     }
   }

@@ -22,8 +22,12 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 
 bool is_plain(const FewRowsShape& shape) { return shape.dtype == DType::kF32; }
 
+bool is_e4m3(const FewRowsShape& shape) { return shape.dtype == DType::kF8E4M3FN; }
+
 // Elements of 16 bytes.
-int64_t piece_of(const FewRowsShape& shape) { return is_plain(shape) ? 4 : 8; }
+int64_t piece_of(const FewRowsShape& shape) {
+  return is_plain(shape) ? 4 : is_e4m3(shape) ? 16 : 8;
+}
 
 int64_t tiles_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   return ceil_div(shape.columns, 8 * tiling.groups);
@@ -45,21 +49,21 @@ int64_t stages_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
                   tiling.warps * tiling.split);
 }
 
-// Registers of a thread that hold x: all that it reads, or a stage of it, and the next on tensor
-// cores.
+// Registers of a thread that hold x, 8 bits as 16: all that it reads, or a stage of it, and the
+// next on tensor cores.
 int64_t registers_of_x(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   // Tensor cores take 8 or 16 rows at a time.
   const int64_t tensor_core_pieces = shape.rows <= 8 ? 1 : ceil_div(shape.rows, 16) * 2;
   const int64_t pieces = is_plain(shape) ? shape.rows : tensor_core_pieces;
   const int64_t stages = tiling.keep ? stages_of(shape, tiling) : is_plain(shape) ? 1 : 2;
-  return stages * tiling.steps * pieces * 4;
+  return stages * tiling.steps * pieces * (is_e4m3(shape) ? 8 : 4);
 }
 
 // Half of its registers are enough for x.
 bool has_registers(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   const int64_t registers = registers_in_half(tiling.warps * 32 * tiling.blocks);
-  // 64 are too few for more than 16 rows.
-  if (shape.rows > 16 && registers <= 64) return false;
+  // 64 are too few for more than 16 rows, or 8 of 8 bits.
+  if (shape.rows > (is_e4m3(shape) ? 8 : 16) && registers <= 64) return false;
   return registers_of_x(shape, tiling) <= registers / 2;
 }
 
@@ -82,10 +86,14 @@ std::string to_string(const FewRowsTiling& tiling) {
          (tiling.split > 1 ? ".k" + std::to_string(tiling.split) : "");
 }
 
-Result<> check_few_rows(const FewRowsShape& shape) {
-  if (shape.dtype != DType::kF16 && shape.dtype != DType::kBF16 && !is_plain(shape)) {
+Result<> check_few_rows(const FewRowsShape& shape, uint32_t compute_capability) {
+  if (shape.dtype != DType::kF16 && shape.dtype != DType::kBF16 && !is_e4m3(shape) &&
+      !is_plain(shape)) {
     return refuse("the operands are " + std::string(to_string(shape.dtype)) +
-                  ", f16, bf16 or f32 expected");
+                  ", f16, bf16, f8e4m3fn or f32 expected");
+  }
+  if (is_e4m3(shape) && compute_capability < 89) {
+    return refuse("the GPU's tensor cores take no f8e4m3fn");
   }
   const int64_t most = is_plain(shape) ? kMostPlainRows : kMostRows;
   if (shape.rows > most) {
@@ -152,8 +160,8 @@ std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling
   const auto number = [&](const char* name, int64_t value) {
     text << "constexpr int " << name << " = " << value << ";\n";
   };
-  text << "constexpr int kPlain = 0, kF16 = 1, kBF16 = 2;\n";
-  number("kKind", is_plain(shape) ? 0 : shape.dtype == DType::kF16 ? 1 : 2);
+  text << "constexpr int kPlain = 0, kF16 = 1, kBF16 = 2, kE4M3 = 3;\n";
+  number("kKind", is_plain(shape) ? 0 : shape.dtype == DType::kF16 ? 1 : is_e4m3(shape) ? 3 : 2);
   number("kRows", shape.rows);
   number("kColumns", shape.columns);
   number("kDepth", shape.depth);

@@ -12,7 +12,7 @@ namespace kiln {
 
 // x [rows, depth] times the transpose of w [columns, depth], both dense.
 struct FewRowsShape {
-  DType dtype = DType::kBF16;  // of x and w: f16, bf16 or f32; sums are in f32
+  DType dtype = DType::kBF16;  // of x and w: f16, bf16, f8e4m3fn or f32; sums are in f32
   int64_t rows = 1, columns = 1, depth = 1;
   bool constant_weights = true;  // no kernel writes w
 };
@@ -34,10 +34,10 @@ struct FewRowsTiling {
 std::string to_string(const FewRowsTiling& tiling);
 
 // The one-line reason why the kernel cannot do it.
-Result<> check_few_rows(const FewRowsShape& shape);
+Result<> check_few_rows(const FewRowsShape& shape, uint32_t compute_capability);
 
-// At most 10 tilings that suit it and the GPU, the likeliest first. REQUIRES: check_few_rows(shape)
-// was ok.
+// At most 10 tilings that suit it and the GPU, the likeliest first. REQUIRES:
+// check_few_rows() was ok.
 std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape, uint32_t compute_capability);
 
 // Blocks of a launch: all that the multiprocessors are to hold, while there are tiles for them;

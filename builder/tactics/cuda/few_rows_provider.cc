@@ -25,7 +25,7 @@ Result<Problem> problem_of(const TacticQuery& query) {
   const RowProduct& product = problem.product;
   problem.shape = {product.dtype, product.rows, product.columns, product.depth,
                    product.constant_weights};
-  KILN_RETURN_IF_ERROR(check_few_rows(problem.shape));
+  KILN_RETURN_IF_ERROR(check_few_rows(problem.shape, query.device.compute_capability));
   const auto function = [&] {
     const auto input = static_cast<uint32_t>(product.rest.anchor_input);
     return codegen::point_function(product.rest.kernel, input);

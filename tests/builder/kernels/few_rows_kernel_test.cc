@@ -23,6 +23,7 @@ struct Case {
   bool constant_weights = true;
   bool all_tilings = true;
 
+  DType result() const { return dtype == DType::kF8E4M3FN ? DType::kBF16 : dtype; }
   FewRowsShape shape() const { return {dtype, rows, columns, depth, constant_weights}; }
 };
 
@@ -36,6 +37,9 @@ const Case kCases[] = {
     {DType::kBF16, 9, 33, 4096},
     {DType::kBF16, 1, 1, 8},
     {DType::kBF16, 8, 4104, 72, true, false},
+    {DType::kF8E4M3FN, 1, 1000, 768, true, false},
+    {DType::kF8E4M3FN, 5, 33, 1040},
+    {DType::kF8E4M3FN, 19, 9, 272},
     {DType::kF32, 1, 1000, 768, false, false},
     {DType::kF32, 3, 7, 132},
     {DType::kF32, 8, 4104, 52, true, false},
@@ -49,7 +53,7 @@ std::string name_of(const Case& one) {
 
 // max(product + bias, 0) + residual, from the product as the matmul leaves it.
 Result<loop::LoopKernel> epilogue(const Case& one) {
-  const std::string dtype(to_string(one.dtype));
+  const std::string dtype(to_string(one.result()));
   const std::string row = "[" + std::to_string(one.columns) + "]";
   const std::string whole = "[" + std::to_string(one.rows) + "x" + row.substr(1);
   std::string text = "graph {\n  input %0 : " + dtype + row + " \"bias\"\n  input %1 : " + dtype +
@@ -73,7 +77,7 @@ std::vector<HostTensor> inputs_of(const Case& one) {
   std::mt19937 random(11);
   return {test::random_tensor({one.dtype, {one.rows, one.depth}}, random),
           test::random_tensor({one.dtype, {one.columns, one.depth}}, random),
-          test::random_tensor({one.dtype, {one.columns}}, random),
+          test::random_tensor({one.result(), {one.columns}}, random),
           test::random_tensor({DType::kF32, {one.rows, one.columns}}, random)};
 }
 
@@ -129,7 +133,7 @@ codegen::HostProgram::Item item_of(const Variant& variant) {
     item.kernel.buffers.push_back({input.type.dtype, input.type.elements(), false});
   }
   const Case& one = variant.one;
-  item.kernel.buffers.push_back({one.dtype, one.rows * one.columns, true});
+  item.kernel.buffers.push_back({one.result(), one.rows * one.columns, true});
   item.source.text = variant.text;
   item.source.launches = {{"kiln_few_rows", static_cast<uint64_t>(variant.blocks),
                            static_cast<uint32_t>(variant.tiling.warps * 32),
@@ -144,7 +148,7 @@ double tolerance_of(DType dtype) {
 TEST(FewRowsKernel, MultipliesAndFinishesInEveryTiling) {
   std::vector<Variant> all;
   for (const Case& one : kCases) {
-    ASSERT_TRUE(check_few_rows(one.shape()).ok()) << name_of(one);
+    ASSERT_TRUE(check_few_rows(one.shape(), 90).ok()) << name_of(one);
     auto tilings = few_rows_tilings(one.shape(), 90);
     if (one.all_tilings && one.dtype != DType::kF32) {
       tilings.insert(tilings.end(), std::begin(kOfLargeProducts), std::end(kOfLargeProducts));
@@ -168,22 +172,24 @@ TEST(FewRowsKernel, MultipliesAndFinishesInEveryTiling) {
     const auto outputs = program->run(i, bytes);
     ASSERT_TRUE(outputs.ok()) << outputs.error().message;
     const auto found = test::to_doubles(
-        {{one.dtype, {one.rows * one.columns}}, SharedBytes::take(Bytes((*outputs)[0]))});
+        {{one.result(), {one.rows * one.columns}}, SharedBytes::take(Bytes((*outputs)[0]))});
     const auto want = expected(one, inputs);
     // Sums in another order: the error is relative to the terms, of which there are `depth`.
     const double sums = 1e-6 * std::sqrt(static_cast<double>(one.depth));
     for (size_t e = 0; e < want.size(); ++e) {
-      ASSERT_NEAR(found[e], want[e], tolerance_of(one.dtype) * std::abs(want[e]) + sums + 1e-5)
+      ASSERT_NEAR(found[e], want[e], tolerance_of(one.result()) * std::abs(want[e]) + sums + 1e-5)
           << "element " << e;
     }
   }
 }
 
 TEST(FewRowsKernel, CompilesWithoutLocalMemory) {
-  for (const Case& one : {Case{DType::kBF16, 1, 4096, 4096}, Case{DType::kBF16, 8, 28672, 4096},
-                          Case{DType::kBF16, 16, 4096, 4096}, Case{DType::kF16, 16, 4096, 14336},
-                          Case{DType::kBF16, 3, 1024, 1024}, Case{DType::kBF16, 32, 28672, 4096},
-                          Case{DType::kF32, 1, 4096, 4096}, Case{DType::kF32, 8, 1001, 132}}) {
+  for (const Case& one :
+       {Case{DType::kBF16, 1, 4096, 4096}, Case{DType::kBF16, 8, 28672, 4096},
+        Case{DType::kBF16, 16, 4096, 4096}, Case{DType::kF16, 16, 4096, 14336},
+        Case{DType::kBF16, 3, 1024, 1024}, Case{DType::kBF16, 32, 28672, 4096},
+        Case{DType::kF8E4M3FN, 1, 28672, 4096}, Case{DType::kF8E4M3FN, 16, 4096, 14336},
+        Case{DType::kF32, 1, 4096, 4096}, Case{DType::kF32, 8, 1001, 132}}) {
     std::vector<std::string> texts;
     const auto all = variants(one, 132, few_rows_tilings(one.shape(), 90));
     for (const Variant& variant : all) texts.push_back(variant.text);
@@ -214,7 +220,7 @@ TEST(FewRowsKernel, FillsAllPlaces) {
 
 TEST(FewRowsKernel, SaysWhatItDoesNotTake) {
   const auto refusal = [](const FewRowsShape& shape) {
-    const auto checked = check_few_rows(shape);
+    const auto checked = check_few_rows(shape, 90);
     return checked.ok() ? "" : checked.error().message;
   };
   EXPECT_EQ(refusal({DType::kBF16, 16, 7, 8, true}), "");

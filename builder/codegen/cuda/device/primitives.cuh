@@ -199,6 +199,16 @@ KILN_DEVICE unsigned pack_bf16(float low, float high) {
   return both;
 }
 
+// Four f8e4m3fn as f16, two in a word.
+KILN_DEVICE void halves_of_e4m3(unsigned four, unsigned& low, unsigned& high) {
+#if __CUDA_ARCH__ >= 890
+  asm("{.reg .b16 first, second; mov.b32 {first, second}, %2; cvt.rn.f16x2.e4m3x2 %0, first; "
+      "cvt.rn.f16x2.e4m3x2 %1, second;}"
+      : "=r"(low), "=r"(high)
+      : "r"(four));
+#endif
+}
+
 KILN_DEVICE unsigned shared_address(const void* shared) {
   return static_cast<unsigned>(__cvta_generic_to_shared(shared));
 }

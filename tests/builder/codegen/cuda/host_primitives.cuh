@@ -328,6 +328,20 @@ static inline void load_matrices_transposed(unsigned (&m)[4], const void* row) {
   load_four<true>(m, row);
 }
 
+static inline float float_of_e4m3(unsigned bits) {
+  const unsigned exponent = bits >> 3 & 0xF, mantissa = bits & 7;
+  const float size =
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
+                    : std::ldexp(static_cast<float>(8 + mantissa), static_cast<int>(exponent) - 10);
+  return (bits & 0x7F) == 0x7F ? NAN : bits & 0x80 ? -size : size;
+}
+
+static inline void halves_of_e4m3(unsigned four, unsigned& low, unsigned& high) {
+  const auto half = [&](unsigned at) { return f16_of(float_of_e4m3(four >> (8 * at) & 0xFF)); };
+  low = half(0) | half(1) << 16;
+  high = half(2) | half(3) << 16;
+}
+
 // By PTX's description of the fragments of mma.m16n8k16.
 template <bool kF16>
 static inline void multiply_accumulate(float (&c)[4], const unsigned (&a)[4], unsigned b0,

@@ -77,7 +77,7 @@ TEST_F(FewRowsProvider, SaysWhatItDoesNotTake) {
   EXPECT_EQ(refusal(few_rows_candidates, product("f16[300x64]", "f16[8x64]", "f16[300x8]")),
             "the product has 300 rows, up to 32 expected");
   EXPECT_EQ(refusal(few_rows_candidates, product("f64[3x64]", "f64[8x64]", "f64[3x8]")),
-            "the operands are f64, f16, bf16 or f32 expected");
+            "the operands are f64, f16, bf16, f8e4m3fn or f32 expected");
 }
 
 }  // namespace
