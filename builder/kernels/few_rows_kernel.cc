@@ -14,7 +14,9 @@ std::string_view few_rows_template();
 namespace {
 
 constexpr int64_t kMostRows = 32, kMostPlainRows = 8;
-constexpr size_t kMostTilings = 10;
+constexpr size_t kMostTilings = 12;
+// Fewer rows are read quickly by every block.
+constexpr int64_t kFewestToSplit = 5;
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
@@ -115,18 +117,24 @@ Result<> check_few_rows(const FewRowsShape& shape, uint32_t compute_capability) 
 std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
                                             uint32_t compute_capability) {
   // Copies that are under way take 35 KB of each of an H200's multiprocessors at the least: its
-  // bandwidth times a microsecond. More of them get over the ends of tiles and of kernels.
+  // bandwidth times a microsecond. More of them get over the ends of tiles and of kernels, as do a
+  // next kernel whose copies begin when this one's are all under way, and fetches ahead.
   constexpr FewRowsTiling kSpread[] = {
-      {1, 1, 16, 4, 1, true},
       {1, 1, 16, 10, 1, true},
+      {1, 1, 16, 10, 1, true, false, 0, 1},
       {1, 2, 8, 5, 2},
-      {1, 2, 8, 10, 1, true},
-      {4, 1, 8, 5, 1},
       {1, 1, 16, 10, 1, true, false, 0},
-      {1, 2, 8, 6, 2, false, true},
-      {1, 1, 16, 10, 1, true, true},
+      {1, 1, 16, 10, 1, true, false, 0, 1, 2},
+      {2, 1, 16, 4, 1, true, false, 0, 0, 2},
+      {2, 1, 16, 4, 1, true, false, 0, 1, 4},
+      {1, 2, 8, 5, 2, true, false, 0, 0, 4},
+      {4, 1, 8, 5, 1},
+      {1, 2, 8, 5, 2, false, false, 0, 1},
+      {4, 1, 8, 5, 1, false, false, 0, 1},
       {2, 1, 8, 5, 2},
-      {1, 2, 8, 5, 2, false, false, 0},
+      {1, 1, 16, 4, 1, true},
+      {1, 2, 8, 10, 1, true},
+      {1, 1, 16, 10, 1, true, true},
       {1, 2, 4, 5, 4, true},
       {1, 2, 4, 10, 2},
       {2, 1, 4, 10, 2},
@@ -140,6 +148,8 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
     const int64_t room = shared_bytes_in_half(compute_capability, tiling.blocks);
     if (shared_bytes(shape, tiling) > room || !has_registers(shape, tiling)) continue;
     if (is_plain(shape) && tiling.groups > 2) continue;
+    if (tiling.split > 1 && (shape.rows < kFewestToSplit || !tiling.keep)) continue;
+    if (tiling.split > 1 && compute_capability < 90) continue;
     // The last warp has nothing to do.
     if (has_idle_warps(shape, tiling)) continue;
     tilings.push_back(tiling);

@@ -36,7 +36,7 @@ std::string to_string(const FewRowsTiling& tiling);
 // The one-line reason why the kernel cannot do it.
 Result<> check_few_rows(const FewRowsShape& shape, uint32_t compute_capability);
 
-// At most 10 tilings that suit it and the GPU, the likeliest first. REQUIRES:
+// At most 12 tilings that suit it and the GPU, the likeliest first. REQUIRES:
 // check_few_rows() was ok.
 std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape, uint32_t compute_capability);
 
