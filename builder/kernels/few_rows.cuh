@@ -4,22 +4,24 @@
 // into shared memory, many ahead of their use and on across tiles, so that no thread waits for
 // another before the sums of a tile. Sums are added in the order of the warps. The blocks of a
 // cluster share the depth in turn (kSplit), so that each reads its part of x alone; each then
-// finishes some elements of the tile.
+// finishes some elements of the tile. Results are made of elements at the same place of each part
+// of a row of the product (kPartsOfRow: gate and up); a tile has as many columns of each.
 //
 // Constants come before this text, and finish(), which makes the results of an element of the
 // product; see few_rows_kernel.cc.
 
 constexpr int kThreads = kWarps * 32;
-constexpr int kTileColumns = 8 * kGroups;
+constexpr int kSumColumns = 8 * kGroups;  // of a tile's sums: a run of each part of a row of w'
+constexpr int kTileColumns = kSumColumns / kPartsOfRow;
 constexpr int kTiles = (kColumns + kTileColumns - 1) / kTileColumns;
 constexpr int kElementBytes = kKind == kPlain ? 4 : kKind == kE4M3 ? 1 : 2;
 constexpr int kPiece = 16 / kElementBytes;  // elements
 // A step takes four pieces of each column, a stage kSteps in a row.
 constexpr int kStageDepth = kSteps * 4 * kPiece;
-constexpr int kParts = kWarps * kSplit;  // of the depth
-constexpr int kStages = ((kDepth + kStageDepth - 1) / kStageDepth + kParts - 1) / kParts;
+constexpr int kDepthParts = kWarps * kSplit;
+constexpr int kStages = ((kDepth + kStageDepth - 1) / kStageDepth + kDepthParts - 1) / kDepthParts;
 constexpr bool kReadAhead = !kKeep && kKind != kPlain;
-constexpr bool kWhole = kDepth % (kStageDepth * kParts) == 0 && kColumns % kTileColumns == 0;
+constexpr bool kWhole = kDepth % (kStageDepth * kDepthParts) == 0 && kColumns % kTileColumns == 0;
 constexpr int kClusters = kBlocks / kSplit;
 // Elements of a tile that a block of a cluster finishes.
 constexpr int kShare = (kRows * kTileColumns + kSplit - 1) / kSplit;
@@ -28,10 +30,11 @@ struct alignas(16) Piece {
   unsigned words[4];
 };
 using RingSlot = Piece[kSteps][kGroups][kThreads];
-using TileSums = float[kWarps][kRows][kTileColumns];
+using TileSums = float[kWarps][kRows][kSumColumns];
 template <int kOfCluster>
 struct Shares {
-  float shares[2][kOfCluster][kShare];  // what each block of the cluster adds, by turns
+  float shares[2][kOfCluster][kShare]
+              [kPartsOfRow];  // what each block of the cluster adds, by turns
 };
 template <>
 struct Shares<1> {};
@@ -49,15 +52,16 @@ KILN_DEVICE int piece_at(int stage, int step) {
 // Tiles behind those that the ring holds, into the second cache: memory is busy with them while the
 // block waits for x. The threads share the columns.
 KILN_DEVICE void fetch_ahead(const char* w, int tile) {
-  constexpr int kOfColumn = kThreads / kTileColumns > 0 ? kThreads / kTileColumns : 1;
+  constexpr int kOfColumn = kThreads / kSumColumns > 0 ? kThreads / kSumColumns : 1;
   constexpr int kPieces = kDepth / kPiece, kEach = (kPieces + kOfColumn - 1) / kOfColumn;
 #pragma unroll
   for (int i = 0; i < kAhead; ++i, tile += kClusters) {
-    for (int at = threadIdx.x; at < kTileColumns * kOfColumn; at += kThreads) {
-      const int column = tile * kTileColumns + at / kOfColumn, first = at % kOfColumn * kEach;
+    for (int at = threadIdx.x; at < kSumColumns * kOfColumn; at += kThreads) {
+      const int part = at / kOfColumn / kTileColumns, first = at % kOfColumn * kEach;
+      const int column = tile * kTileColumns + at / kOfColumn % kTileColumns;
       const int pieces = kPieces - first < kEach ? kPieces - first : kEach;
       if (tile >= kTiles || column >= kColumns || pieces <= 0) continue;
-      const long long piece = static_cast<long long>(column) * kPieces + first;
+      const long long piece = static_cast<long long>(part * kColumns + column) * kPieces + first;
       fetch_into_second_cache(w + piece * 16, pieces * 16);
     }
   }
@@ -65,15 +69,17 @@ KILN_DEVICE void fetch_ahead(const char* w, int tile) {
 
 KILN_DEVICE void fetch(RingSlot& slot, const char* w, int tile, int stage) {
   const unsigned long long policy = kOnce ? leaves_first() : 0;
-  const int column = tile * kTileColumns + threadIdx.x % 32 / 4;
   if (tile < kTiles) {
 #pragma unroll
     for (int group = 0; group < kGroups; ++group) {
+      constexpr int kOfPart = kGroups / kPartsOfRow;
+      const int column = tile * kTileColumns + group % kOfPart * 8 + threadIdx.x % 32 / 4;
+      const long long row_of_w = group / kOfPart * kColumns + column;
 #pragma unroll
       for (int step = 0; step < kSteps; ++step) {
         const int k = piece_at(stage, step);
-        const bool there = kWhole || (k < kDepth && column + 8 * group < kColumns);
-        const long long at = there ? (column + 8ll * group) * kDepth + k : 0;
+        const bool there = kWhole || (k < kDepth && column < kColumns);
+        const long long at = there ? row_of_w * kDepth + k : 0;
         Piece* to = &slot[step][group][threadIdx.x];
         if constexpr (kOnce)
           copy_async_of_line(to, w + at * kElementBytes, there, policy);
@@ -238,22 +244,27 @@ struct Product<kPlain, kRows <= 8> {
   }
 };
 
-// Element `i` of a tile.
-KILN_DEVICE void finish_element(float sum, int i, int tile, const Operands& operands) {
+// Element `i` of a tile, from the sums of each part of the row.
+KILN_DEVICE void finish_element(const float (&sums)[kPartsOfRow], int i, int tile,
+                                const Operands& operands) {
   const int column = tile * kTileColumns + i % kTileColumns;
-  if (column < kColumns) finish(operands, sum, i / kTileColumns * kColumns + column);
+  if (column < kColumns) finish(operands, sums, i / kTileColumns, column);
 }
 
-KILN_DEVICE float sum_of_warps(const TileSums& sums, int i) {
+KILN_DEVICE float sum_of_warps(const TileSums& sums, int i, int part) {
+  const int column = part * kTileColumns + i % kTileColumns;
   float sum = 0;
 #pragma unroll
-  for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][i / kTileColumns][i % kTileColumns];
+  for (int warp = 0; warp < kWarps; ++warp) sum += sums[warp][i / kTileColumns][column];
   return sum;
 }
 
 KILN_DEVICE void finish_tile(const TileSums& sums, int tile, const Operands& operands) {
   for (int i = threadIdx.x; i < kRows * kTileColumns; i += kThreads) {
-    finish_element(sum_of_warps(sums, i), i, tile, operands);
+    float elements[kPartsOfRow];
+#pragma unroll
+    for (int part = 0; part < kPartsOfRow; ++part) elements[part] = sum_of_warps(sums, i, part);
+    finish_element(elements, i, tile, operands);
   }
 }
 
@@ -264,17 +275,25 @@ KILN_DEVICE void finish_tile_together(SharedOfBlock& shared, int sums_turn, int 
   const int rank = blockIdx.x % kSplit;
   for (int i = threadIdx.x; i < kRows * kTileColumns; i += kThreads) {
     const int block = i / kShare;
-    write_in_cluster(&shared.shares[turn][rank][i - block * kShare], block,
-                     sum_of_warps(shared.sums[sums_turn], i));
+#pragma unroll
+    for (int part = 0; part < kPartsOfRow; ++part) {
+      write_in_cluster(&shared.shares[turn][rank][i - block * kShare][part], block,
+                       sum_of_warps(shared.sums[sums_turn], i, part));
+    }
   }
   arrive_at_cluster();
   wait_for_cluster();
   for (int i = threadIdx.x; i < kShare; i += kThreads) {
     if (rank * kShare + i >= kRows * kTileColumns) break;
-    float sum = 0;
+    float elements[kPartsOfRow] = {};
 #pragma unroll
-    for (int block = 0; block < kSplit; ++block) sum += shared.shares[turn][block][i];
-    finish_element(sum, rank * kShare + i, tile, operands);
+    for (int block = 0; block < kSplit; ++block) {
+#pragma unroll
+      for (int part = 0; part < kPartsOfRow; ++part) {
+        elements[part] += shared.shares[turn][block][i][part];
+      }
+    }
+    finish_element(elements, rank * kShare + i, tile, operands);
   }
 }
 

@@ -32,7 +32,7 @@ int64_t piece_of(const FewRowsShape& shape) {
 }
 
 int64_t tiles_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
-  return ceil_div(shape.columns, 8 * tiling.groups);
+  return ceil_div(shape.columns * shape.parts, 8 * tiling.groups);
 }
 
 // Buffers for the sums of a tile.
@@ -42,7 +42,7 @@ int64_t shared_bytes(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   const int64_t ring = tiling.ring * tiling.steps * tiling.groups * tiling.warps * 512;
   const int64_t sums = shape.rows * 8 * tiling.groups * 4;
   // Shares are rounded up, by less than an element for each block of the cluster.
-  const int64_t shares = tiling.split > 1 ? 2 * (sums + tiling.split * 4) + 16 : 0;
+  const int64_t shares = tiling.split > 1 ? 2 * (sums + tiling.split * shape.parts * 4) + 16 : 0;
   return ring + turns_of(shape) * tiling.warps * sums + shares;
 }
 
@@ -108,7 +108,7 @@ Result<> check_few_rows(const FewRowsShape& shape, uint32_t compute_capability) 
                   " elements do not begin on 16-byte boundaries");
   }
   constexpr int64_t kMost = std::numeric_limits<int32_t>::max() / 2;
-  if (shape.columns > kMost / shape.rows || shape.depth > kMost) {
+  if (shape.columns > kMost / shape.rows / shape.parts || shape.depth > kMost) {
     return refuse("an extent is above 2^30");
   }
   return Ok();
@@ -144,6 +144,10 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
   std::vector<FewRowsTiling> tilings;
   for (FewRowsTiling tiling : kSpread) {
     if (tilings.size() == kMostTilings) break;
+    if (tiling.groups % shape.parts != 0) {
+      tiling.groups *= 2;
+      tiling.ring = ceil_div(tiling.ring, 2);
+    }
     tiling.keep = tiling.keep && has_registers(shape, tiling);
     const int64_t room = shared_bytes_in_half(compute_capability, tiling.blocks);
     if (shared_bytes(shape, tiling) > room || !has_registers(shape, tiling)) continue;
@@ -152,7 +156,7 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
     if (tiling.split > 1 && compute_capability < 90) continue;
     // The last warp has nothing to do.
     if (has_idle_warps(shape, tiling)) continue;
-    tilings.push_back(tiling);
+    if (std::ranges::count(tilings, tiling) == 0) tilings.push_back(tiling);
   }
   return tilings;
 }
@@ -165,7 +169,7 @@ int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
 }
 
 std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
-                          const codegen::PointFunction& finish) {
+                          const codegen::RowFunction& finish) {
   std::ostringstream text;
   const auto number = [&](const char* name, int64_t value) {
     text << "constexpr int " << name << " = " << value << ";\n";
@@ -174,6 +178,7 @@ std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling
   number("kKind", is_plain(shape) ? 0 : shape.dtype == DType::kF16 ? 1 : is_e4m3(shape) ? 3 : 2);
   number("kRows", shape.rows);
   number("kColumns", shape.columns);
+  number("kPartsOfRow", shape.parts);
   number("kDepth", shape.depth);
   number("kGroups", tiling.groups);
   number("kSteps", tiling.steps);

@@ -10,16 +10,18 @@
 
 namespace kiln {
 
-// x [rows, depth] times the transpose of w [columns, depth], both dense.
+// x [rows, depth] times the transpose of w [parts * columns, depth], both dense; results are
+// [rows, columns].
 struct FewRowsShape {
   DType dtype = DType::kBF16;  // of x and w: f16, bf16, f8e4m3fn or f32; sums are in f32
   int64_t rows = 1, columns = 1, depth = 1;
   bool constant_weights = true;  // no kernel writes w
+  int64_t parts = 1;             // 2: both halves of a row of the product meet in the results
 };
 
 // How the work is spread.
 struct FewRowsTiling {
-  int64_t groups = 1;  // of 8 columns that a warp takes at a time
+  int64_t groups = 1;  // of 8 columns that a warp takes at a time; a multiple of the parts
   int64_t steps = 2;   // of 64 bytes of a column that are copied together
   int64_t warps = 8;   // of a block, which share the depth
   int64_t ring = 4;    // copies under way
@@ -29,6 +31,7 @@ struct FewRowsTiling {
   int64_t late = -1;   // stages left to be copied when the next kernel may start; -1: all
   int64_t ahead = 0;   // tiles that are copied into the second cache before x is there
   int64_t split = 1;   // blocks of a cluster, which share the depth
+  friend bool operator==(const FewRowsTiling&, const FewRowsTiling&) = default;
 };
 // "g1.s2.w8.r4.b2.keep.once.l0.a1.k2"
 std::string to_string(const FewRowsTiling& tiling);
@@ -46,9 +49,10 @@ int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
                         uint32_t multiprocessors);
 
 // Entry "kiln_few_rows" with the parameters x, w, then those of `finish`, which makes the results
-// from an element of the product. To be compiled behind device_prelude(). Buffers begin on 16-byte
-// boundaries; the launch asks for shared_bytes_in_half() of the tiling's blocks.
+// from an element of each part of a row. REQUIRES: finish.parts is shape.parts. To be compiled
+// behind device_prelude(). Buffers begin on 16-byte boundaries; the launch asks for
+// shared_bytes_in_half() of the tiling's blocks.
 std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
-                          const codegen::PointFunction& finish);
+                          const codegen::RowFunction& finish);
 
 }  // namespace kiln

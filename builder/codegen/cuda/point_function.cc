@@ -245,6 +245,29 @@ Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t in
                        buffers.parameters, buffers.arguments};
 }
 
+Result<RowFunction> row_function(const loop::LoopKernel& kernel, uint32_t input, int64_t columns) {
+  const KernelFacts facts(kernel);
+  KILN_ASSIGN_OR_RETURN(const Element element, element_of_rows(facts, input, columns));
+  RowFunction made;
+  made.parts = static_cast<uint32_t>(element.loads.size());
+  Lines body(1);
+  add_dims(facts, element.dims, columns / made.parts, body);
+  TileCode tile(facts, Lanes{element.dims.empty() ? 0 : element.dims.back(), 1}, body);
+  KILN_RETURN_IF_ERROR(check_choices(facts, tile));
+  for (uint32_t part = 0; part < made.parts; ++part) {
+    tile.place(element.loads[part], "elements[" + std::to_string(part) + "]");
+  }
+  write_rest(facts, tile);
+  const BufferTexts buffers = buffer_texts(kernel, input, true);
+  made.text = "struct Operands {\n" + buffers.fields +
+              "};\nKILN_DEVICE void finish(const Operands& operands, const float (&elements)[" +
+              std::to_string(made.parts) + "], int row, int column) {\n" + buffers.names +
+              body.text() + "}\n";
+  made.parameters = buffers.parameters;
+  made.arguments = buffers.arguments;
+  return made;
+}
+
 Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t input,
                                    int64_t columns) {
   const KernelFacts facts(kernel);

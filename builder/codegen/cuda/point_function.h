@@ -27,6 +27,20 @@ struct PointFunction {
 Result<PointFunction> point_function(const loop::LoopKernel& kernel, uint32_t input,
                                      uint32_t lanes = 1);
 
+// `text` defines struct Operands as above, and
+//   KILN_DEVICE void finish(const Operands& operands, const float (&elements)[parts], int row,
+//                           int column)
+// which stores what the kernel's outputs are at `row` and `column`. Rows of the product have
+// `parts` parts as long as those are; elements[i] is the one at this row and column of part i.
+struct RowFunction {
+  uint32_t parts = 1;  // or 2
+  std::string text, parameters, arguments;
+};
+
+// kUnsupported: as point_function, but that points may have an element of each half of a row of
+// `input`, which has `columns`.
+Result<RowFunction> row_function(const loop::LoopKernel& kernel, uint32_t input, int64_t columns);
+
 // `text` defines struct Operands and struct Elements of two lanes as above, and
 //   KILN_DEVICE unsigned finish(const Operands& operands, const Elements (&elements)[parts],
 //                               unsigned residual, int row, int column)

@@ -16,7 +16,7 @@ Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}
 struct Problem {
   RowProduct product;
   FewRowsShape shape;
-  codegen::PointFunction finish;
+  codegen::RowFunction finish;
 };
 
 Result<Problem> problem_of(const TacticQuery& query) {
@@ -28,7 +28,7 @@ Result<Problem> problem_of(const TacticQuery& query) {
   KILN_RETURN_IF_ERROR(check_few_rows(problem.shape, query.device.compute_capability));
   const auto function = [&] {
     const auto input = static_cast<uint32_t>(product.rest.anchor_input);
-    return codegen::point_function(product.rest.kernel, input);
+    return codegen::row_function(product.rest.kernel, input, product.columns);
   };
   auto finish = function();
   if (!finish.ok()) {  // what the kernel cannot make is left to a loop behind it
@@ -36,6 +36,8 @@ Result<Problem> problem_of(const TacticQuery& query) {
     finish = function();
   }
   KILN_ASSIGN_OR_RETURN(problem.finish, std::move(finish));
+  problem.shape.parts = problem.finish.parts;
+  problem.shape.columns /= problem.shape.parts;
   return problem;
 }
 

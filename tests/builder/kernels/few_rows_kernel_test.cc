@@ -3,7 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 #include "builder/codegen/cuda/compile.h"
@@ -22,9 +24,10 @@ struct Case {
   int64_t rows, columns, depth;
   bool constant_weights = true;
   bool all_tilings = true;
+  int64_t parts = 1;
 
   DType result() const { return dtype == DType::kF8E4M3FN ? DType::kBF16 : dtype; }
-  FewRowsShape shape() const { return {dtype, rows, columns, depth, constant_weights}; }
+  FewRowsShape shape() const { return {dtype, rows, columns, depth, constant_weights, parts}; }
 };
 
 // Odd extents: rows that no tile of 8 fills, columns and depths that end within a tile.
@@ -44,28 +47,51 @@ const Case kCases[] = {
     {DType::kF32, 3, 7, 132},
     {DType::kF32, 8, 4104, 52, true, false},
     {DType::kF32, 1, 9, 4},
+    {DType::kBF16, 1, 1000, 768, true, false, 2},
+    {DType::kBF16, 7, 33, 1040, true, true, 2},
+    {DType::kF16, 19, 41, 264, true, true, 2},
+    {DType::kF8E4M3FN, 8, 9, 272, true, true, 2},
+    {DType::kF32, 3, 7, 132, true, true, 2},
 };
 
 std::string name_of(const Case& one) {
   return std::string(to_string(one.dtype)) + " " + std::to_string(one.rows) + " x " +
-         std::to_string(one.columns) + " x " + std::to_string(one.depth);
+         std::to_string(one.parts) + " x " + std::to_string(one.columns) + " x " +
+         std::to_string(one.depth);
 }
 
-// max(product + bias, 0) + residual, from the product as the matmul leaves it.
+// max(product + bias, 0) + residual, from the product as the matmul leaves it; for two parts of a
+// row max(first + bias, second) + residual.
 Result<loop::LoopKernel> epilogue(const Case& one) {
   const std::string dtype(to_string(one.result()));
-  const std::string row = "[" + std::to_string(one.columns) + "]";
-  const std::string whole = "[" + std::to_string(one.rows) + "x" + row.substr(1);
-  std::string text = "graph {\n  input %0 : " + dtype + row + " \"bias\"\n  input %1 : " + dtype +
-                     whole + " \"product\"\n  input %2 : f32" + whole +
-                     " \"residual\"\n  const %3 : f32[] \"zero\" = 0\n";
-  text += "  %4 = cast{saturate=1, to=\"f32\"}(%1) : f32" + whole + " ; \"n\"\n";
-  text += "  %5 = cast{saturate=1, to=\"f32\"}(%0) : f32" + row + " ; \"n\"\n";
-  text += "  %6 = add(%4, %5) : f32" + whole + " ; \"n\"\n";
-  text += "  %7 = max(%6, %3) : f32" + whole + " ; \"n\"\n";
-  text += "  %8 = add(%7, %2) : f32" + whole + " ; \"n\"\n";
-  text += "  %9 = cast{saturate=1, to=\"" + dtype + "\"}(%8) : " + dtype + whole +
-          " ; \"n\"\n  output %9 \"y\"\n}";
+  const std::string rows = std::to_string(one.rows) + "x", row = std::to_string(one.columns) + "]";
+  const std::string narrow = dtype + "[" + rows + row, wide = "f32[" + rows + row;
+  std::string text = "graph {\n  input %0 : " + dtype + "[" + row +
+                     " \"bias\"\n  input %1 : " + dtype + "[" + rows +
+                     std::to_string(one.parts * one.columns) +
+                     "] \"product\"\n  input %2 : " + wide + " \"residual\"\n";
+  const auto line = [&](const std::string& op, const std::string& type) {
+    text += "  " + op + " : " + type + " ; \"n\"\n";
+  };
+  if (one.parts == 1) {
+    text += "  const %3 : f32[] \"zero\" = 0\n";
+    line("%4 = cast{saturate=1, to=\"f32\"}(%1)", wide);
+  } else {
+    const auto slice = [&](int64_t start) {
+      return "slice{sizes=[" + std::to_string(one.rows) + ", " + std::to_string(one.columns) +
+             "], starts=[0, " + std::to_string(start) + "], steps=[1, 1]}(%1)";
+    };
+    line("%10 = " + slice(0), narrow);
+    line("%11 = " + slice(one.columns), narrow);
+    line("%4 = cast{saturate=1, to=\"f32\"}(%10)", wide);
+    line("%3 = cast{saturate=1, to=\"f32\"}(%11)", wide);
+  }
+  line("%5 = cast{saturate=1, to=\"f32\"}(%0)", "f32[" + row);
+  line("%6 = add(%4, %5)", wide);
+  line("%7 = max(%6, %3)", wide);
+  line("%8 = add(%7, %2)", wide);
+  line("%9 = cast{saturate=1, to=\"" + dtype + "\"}(%8)", narrow);
+  text += "  output %9 \"y\"\n}";
   KILN_ASSIGN_OR_RETURN(const ir::Graph graph, ir::parse_text(text));
   return lower_to_loop(graph);
 }
@@ -76,7 +102,7 @@ constexpr uint32_t kProduct = 1;  // which of the epilogue's inputs it is
 std::vector<HostTensor> inputs_of(const Case& one) {
   std::mt19937 random(11);
   return {test::random_tensor({one.dtype, {one.rows, one.depth}}, random),
-          test::random_tensor({one.dtype, {one.columns, one.depth}}, random),
+          test::random_tensor({one.dtype, {one.parts * one.columns, one.depth}}, random),
           test::random_tensor({one.result(), {one.columns}}, random),
           test::random_tensor({DType::kF32, {one.rows, one.columns}}, random)};
 }
@@ -84,13 +110,17 @@ std::vector<HostTensor> inputs_of(const Case& one) {
 std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inputs) {
   std::vector<std::vector<double>> in;
   for (const HostTensor& input : inputs) in.push_back(test::to_doubles(input));
+  const auto depth = static_cast<size_t>(one.depth), columns = static_cast<size_t>(one.columns);
+  const auto product = [&](size_t m, size_t n) {
+    double sum = 0;
+    for (size_t k = 0; k < depth; ++k) sum += in[0][m * depth + k] * in[1][n * depth + k];
+    return sum;
+  };
   std::vector<double> y;
   for (size_t m = 0; m < static_cast<size_t>(one.rows); ++m) {
-    for (size_t n = 0; n < static_cast<size_t>(one.columns); ++n) {
-      const auto depth = static_cast<size_t>(one.depth);
-      double sum = in[2][n];
-      for (size_t k = 0; k < depth; ++k) sum += in[0][m * depth + k] * in[1][n * depth + k];
-      y.push_back(std::max(sum, 0.0) + in[3][y.size()]);
+    for (size_t n = 0; n < columns; ++n) {
+      const double other = one.parts == 2 ? product(m, columns + n) : 0;
+      y.push_back(std::max(product(m, n) + in[2][n], other) + in[3][y.size()]);
     }
   }
   return y;
@@ -101,7 +131,7 @@ std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inp
 constexpr FewRowsTiling kOfLargeProducts[] = {
     {1, 1, 4, 3, 1, true, false, 2, 1, 2},
     {2, 2, 2, 2, 2, false, true, 0, 2, 4},
-    {1, 1, 1, 4, 1, true, false, 1, 0, 8},
+    {4, 1, 1, 4, 1, true, false, 1, 0, 8},
 };
 
 struct Variant {
@@ -116,7 +146,7 @@ std::vector<Variant> variants(const Case& one, uint32_t multiprocessors,
                               const std::vector<FewRowsTiling>& tilings) {
   const auto kernel = epilogue(one);
   EXPECT_TRUE(kernel.ok()) << kernel.error().message;
-  const auto finish = codegen::point_function(*kernel, kProduct);
+  const auto finish = codegen::row_function(*kernel, kProduct, one.columns * one.parts);
   EXPECT_TRUE(finish.ok()) << finish.error().message;
   std::vector<Variant> made;
   for (const FewRowsTiling& tiling : tilings) {
@@ -151,7 +181,9 @@ TEST(FewRowsKernel, MultipliesAndFinishesInEveryTiling) {
     ASSERT_TRUE(check_few_rows(one.shape(), 90).ok()) << name_of(one);
     auto tilings = few_rows_tilings(one.shape(), 90);
     if (one.all_tilings && one.dtype != DType::kF32) {
-      tilings.insert(tilings.end(), std::begin(kOfLargeProducts), std::end(kOfLargeProducts));
+      std::ranges::copy_if(
+          kOfLargeProducts, std::back_inserter(tilings),
+          [&](const FewRowsTiling& tiling) { return tiling.groups % one.parts == 0; });
     }
     const auto some = variants(one, 3, tilings);
     ASSERT_FALSE(some.empty()) << name_of(one);

@@ -59,4 +59,22 @@ inline std::string product(const std::string& a, const std::string& b, const std
          ", transpose_b=" + std::to_string(tb) + "}(%0, %1) : " + d + "\n  output %2 \"d\"\n}";
 }
 
+// Gate and up, each 40 columns of one f16 product, of which results of `type` are made.
+inline std::string gated(int64_t rows, const std::string& type) {
+  const std::string m = std::to_string(rows), narrow = "f16[" + m + "x40]";
+  const auto half = [&](int start) {
+    return "slice{sizes=[" + m + ", 40], starts=[0, " + std::to_string(start) +
+           "], steps=[1, 1]}(%2) : " + narrow + "\n";
+  };
+  std::string text = "graph {\n  input %0 : f16[" + m +
+                     "x64] \"x\"\n  input %1 : f16[80x64] \"w\"\n"
+                     "  %2 = matmul{transpose_a=0, transpose_b=1}(%0, %1) : f16[" +
+                     m + "x80]\n  %3 = " + half(0) + "  %4 = " + half(40) +
+                     "  %5 = sigmoid(%3) : " + narrow + "\n  %6 = mul(%3, %5) : " + narrow +
+                     "\n  %7 = mul(%6, %4) : " + narrow + "\n";
+  if (type == "f16") return text + "  output %7 \"y\"\n}";
+  return text + "  %8 = cast{saturate=1, to=\"" + type + "\"}(%7) : " + type + "[" + m +
+         "x40]\n  output %8 \"y\"\n}";
+}
+
 }  // namespace kiln::test

@@ -57,6 +57,26 @@ TEST_F(FewRowsProvider, OneLaunchComputesTheRegion) {
   EXPECT_FALSE(few_rows_lower(region, {"g9.s9.w9.r9.b9"}).ok());
 }
 
+TEST_F(FewRowsProvider, JoinsTheHalvesOfAProduct) {
+  if (const auto version = codegen::compiler_version(); !version.ok()) {
+    GTEST_SKIP() << version.error().message;
+  }
+  for (const std::string type : {"f16", "f32"}) {
+    const TacticQuery region = query(test::gated(2, type));
+    std::string why;
+    const auto tactics = few_rows_candidates(region, why);
+    ASSERT_FALSE(tactics.empty()) << why;
+    for (const Tactic& tactic : tactics) {
+      const auto lowered = few_rows_lower(region, tactic);
+      ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+      ASSERT_EQ(lowered->steps.size(), 1u);
+      const auto& launch = std::get<LocalLaunch>(lowered->steps[0]);
+      EXPECT_EQ(launch.inputs.size(), 2u);
+      EXPECT_EQ(launch.outputs, (std::vector<LocalBuffer>{{Kind::kOutput, 0}}));
+    }
+  }
+}
+
 TEST_F(FewRowsProvider, TakesPlainProductsOfEveryType) {
   for (const std::string t : {"f16", "bf16", "f32"}) {
     std::string why;

@@ -9,6 +9,7 @@ namespace kiln {
 namespace {
 
 using Kind = LocalBuffer::Kind;
+using test::gated;
 using test::product;
 using ManyRowsProvider = test::ContractionQuery;
 
@@ -60,29 +61,11 @@ TEST_F(ManyRowsProvider, OneLaunchComputesTheRegion) {
   EXPECT_FALSE(many_rows_lower(region, {"7x7.r7.c7x7"}).ok());
 }
 
-// Gate and up, of which f16[100x40] is made; or f32, which a loop makes.
-std::string gated(const std::string& type) {
-  const std::string result = type + "[100x40]";
-  std::string text = R"(graph {
-  input %0 : f16[100x64] "x"
-  input %1 : f16[80x64] "w"
-  %2 = matmul{transpose_a=0, transpose_b=1}(%0, %1) : f16[100x80]
-  %3 = slice{sizes=[100, 40], starts=[0, 0], steps=[1, 1]}(%2) : f16[100x40]
-  %4 = slice{sizes=[100, 40], starts=[0, 40], steps=[1, 1]}(%2) : f16[100x40]
-  %5 = sigmoid(%3) : f16[100x40]
-  %6 = mul(%3, %5) : f16[100x40]
-  %7 = mul(%6, %4) : f16[100x40]
-)";
-  if (type == "f16") return text + "  output %7 \"y\"\n}";
-  return text + "  %8 = cast{saturate=1, to=\"" + type + "\"}(%7) : " + result +
-         "\n  output %8 \"y\"\n}";
-}
-
 TEST_F(ManyRowsProvider, JoinsTheHalvesOfAProduct) {
   if (const auto version = codegen::compiler_version(); !version.ok()) {
     GTEST_SKIP() << version.error().message;
   }
-  const TacticQuery region = query(gated("f16"));
+  const TacticQuery region = query(gated(100, "f16"));
   std::string why;
   const auto tactics = many_rows_candidates(region, why);
   ASSERT_FALSE(tactics.empty()) << why;
@@ -101,7 +84,7 @@ TEST_F(ManyRowsProvider, LeavesToALoopWhatItCannotMake) {
   if (const auto version = codegen::compiler_version(); !version.ok()) {
     GTEST_SKIP() << version.error().message;
   }
-  const TacticQuery region = query(gated("f32"));
+  const TacticQuery region = query(gated(100, "f32"));
   std::string why;
   const auto tactics = many_rows_candidates(region, why);
   ASSERT_FALSE(tactics.empty()) << why;
