@@ -27,6 +27,7 @@ std::optional<Anchor> anchor_of(const Graph& graph, ValueId value) {
   const ValueId weights = node.inputs[1];
   if (!graph.value(weights).constant || !ir::used_once(graph, weights)) return std::nullopt;
   if (matmul && graph.type(weights).rank() != 2) return std::nullopt;
+  if (bits_of(graph.type(weights).dtype) < 16) return std::nullopt;  // codes: no room for a scale
   if (conv && node.inputs.size() > 2 && !graph.value(node.inputs[2]).constant) return std::nullopt;
   const TensorType& type = graph.type(value);
   const size_t axis = conv ? 1 : type.shape.size() - 1;

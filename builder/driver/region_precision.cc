@@ -23,7 +23,8 @@ std::string_view stored_as(Precision precision) {
   return to_string(precision == Precision::kBf16 ? DType::kBF16 : DType::kF32);
 }
 
-bool multiplies_f32(const ir::Graph& body) {
+// Of the operands of a product in the body.
+bool multiplies(const ir::Graph& body, DType dtype) {
   const auto order = body.topological_order();
   return std::any_of(order.begin(), order.end(), [&](ir::NodeId id) {
     const ir::Node& node = body.node(id);
@@ -31,7 +32,7 @@ bool multiplies_f32(const ir::Graph& body) {
                          std::holds_alternative<ir::Conv>(node.op) ||
                          std::holds_alternative<ir::ConvTranspose>(node.op) ||
                          std::holds_alternative<ir::Attention>(node.op);
-    return product && body.type(node.inputs[0]).dtype == DType::kF32;
+    return product && body.type(node.inputs[0]).dtype == dtype;
   });
 }
 
@@ -49,8 +50,12 @@ void describe_precision(const ir::Graph& graph, const ScheduledRegion& region,
     record.precision_reason = decision.reason;
     record.precision_damage = decision.damage;
   }
-  if (wish.precision != Precision::kTf32) return;
-  if (!multiplies_f32(*std::get<ir::Region>(node.op).body)) return;
+  const ir::Graph& body = *std::get<ir::Region>(node.op).body;
+  if (multiplies(body, DType::kF8E4M3FN)) {
+    record.precision_asked = record.precision_realised = to_string(DType::kF8E4M3FN);
+    record.precision_reason.clear();
+  }
+  if (wish.precision != Precision::kTf32 || !multiplies(body, DType::kF32)) return;
   const std::string_view tf32 = to_string(Precision::kTf32);
   record.precision_asked = tf32;
   if (uses_tf32(region.lowered)) {

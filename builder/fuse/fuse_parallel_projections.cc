@@ -70,6 +70,7 @@ std::vector<Projection> candidates(const Graph& graph, ValueId input) {
     const ValueId weights = graph.node(id).inputs[1];
     if (!graph.value(weights).constant || graph.type(weights).rank() != 2) continue;
     if (!ir::used_once(graph, weights)) continue;
+    if (bits_of(graph.type(weights).dtype) < 16) continue;  // each has scales of its own
     const Projection projection = with_bias(graph, id);
     if (!readers_take_slices(graph, projection.result)) continue;
     groups[{matmul->transpose_b, projection.biased()}].push_back(projection);

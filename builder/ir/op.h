@@ -75,7 +75,8 @@ struct Gather {  // x, indices (i32 or i64; negative counts from the end): numpy
 };
 
 // a [..., M, K], b [..., K, N] -> [..., M, N]; leading dims broadcast. With transpose_a the stored
-// a is [..., K, M], with transpose_b the stored b is [..., N, K].
+// a is [..., K, M], with transpose_b the stored b is [..., N, K]. The result has the operands'
+// dtype, but that of 8-bit floats is f32.
 struct MatMul {
   bool transpose_a = false, transpose_b = false;
   bool operator==(const MatMul&) const = default;

@@ -40,7 +40,7 @@ bool reads_as_weights(const Graph& graph, const ir::Use& use) {
 bool is_turnable(const Graph& graph, ValueId id) {
   const ir::Value& value = graph.value(id);
   const DType dtype = value.type.dtype;
-  const bool fits = dtype == DType::kF16 || dtype == DType::kBF16 || dtype == DType::kF32;
+  const bool fits = is_float(dtype) && bits_of(dtype) <= 32;
   if (!value.constant || !fits || value.type.rank() != 2 || graph.is_output(id)) return false;
   return std::all_of(value.uses.begin(), value.uses.end(),
                      [&](const ir::Use& use) { return reads_as_weights(graph, use); });
@@ -69,9 +69,10 @@ SharedBytes turned(const SharedBytes& bytes, int64_t rows, int64_t columns) {
 ValueId turned_constant(Graph& graph, ValueId id) {
   const ir::Value value = graph.value(id);
   const int64_t rows = value.type.shape[0], columns = value.type.shape[1];
-  SharedBytes bytes = bits_of(value.type.dtype) == 16
-                          ? turned<uint16_t>(*value.constant, rows, columns)
-                          : turned<uint32_t>(*value.constant, rows, columns);
+  const int bits = bits_of(value.type.dtype);
+  SharedBytes bytes = bits == 8    ? turned<uint8_t>(*value.constant, rows, columns)
+                      : bits == 16 ? turned<uint16_t>(*value.constant, rows, columns)
+                                   : turned<uint32_t>(*value.constant, rows, columns);
   return graph.add_constant(value.name, turned(value.type), std::move(bytes));
 }
 

@@ -2,6 +2,7 @@
 
 #include "builder/clean/absorb_transposes.h"
 #include "builder/clean/collapse_view_chains.h"
+#include "builder/clean/contract_quantised.h"
 #include "builder/clean/convolve_before_resize.h"
 #include "builder/clean/fold_channel_affine.h"
 #include "builder/clean/fold_constants.h"
@@ -34,6 +35,8 @@ constexpr Pass kPipeline[] = {
     {.name = "remove-dead-code", .stage = kClean, .run = clean::remove_dead_code},
     // Before folding, which would store a transposed copy of a weight that a flag can turn.
     {.name = "absorb-transposes", .stage = kClean, .run = clean::absorb_transposes},
+    // Before folding as well, which would dequantise the weights.
+    {.name = "contract-quantised", .stage = kClean, .run = clean::contract_quantised},
     {.name = "fold-constants", .stage = kClean, .run = clean::fold_constants},
     {.name = "simplify-algebra", .stage = kClean, .run = clean::simplify_algebra},
     {.name = "simplify-casts", .stage = kClean, .run = clean::simplify_casts},

@@ -30,12 +30,21 @@ double f16_value(uint16_t bits) {
   return sign * std::ldexp(1024 + mantissa, exponent - 25);
 }
 
+double e4m3_value(uint8_t bits) {
+  const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+  const double sign = (bits & 0x80) != 0 ? -1 : 1;
+  if ((bits & 0x7F) == 0x7F) return NAN;
+  if (exponent == 0) return sign * std::ldexp(mantissa, -9);
+  return sign * std::ldexp(8 + mantissa, exponent - 10);
+}
+
 struct Values {
   DType dtype;
   const void* data;
 
   double at(int64_t i) const {
     if (dtype == DType::kF32) return static_cast<const float*>(data)[i];
+    if (dtype == DType::kF8E4M3FN) return e4m3_value(static_cast<const uint8_t*>(data)[i]);
     const uint16_t bits = static_cast<const uint16_t*>(data)[i];
     if (dtype == DType::kF16) return f16_value(bits);
     const uint32_t wide = uint32_t{bits} << 16;

@@ -11,8 +11,8 @@
 namespace kiln {
 
 // `result` is what "matmul", "conv" or "conv_transpose" made of `inputs`, all of them in host
-// memory and in one dtype: f32, f16 or bf16. kVerification names the element with both values.
-// Cost: 64 elements, whatever the result's size.
+// memory and in one dtype: f32, f16, bf16 or, for an f32 result, f8e4m3fn. kVerification names the
+// element with both values. Cost: 64 elements, whatever the result's size.
 Result<> check_sampled_sums(const Operation& operation, std::span<const TensorType> types,
                             std::span<const void* const> inputs, const TensorType& result_type,
                             const void* result);

@@ -22,9 +22,10 @@ import control_flow
 import movement
 import patterns
 import pointwise
+import quantised
 import reductions
 
-FAMILIES = (pointwise, reductions, contractions, movement, patterns, control_flow)
+FAMILIES = (pointwise, reductions, contractions, movement, patterns, quantised, control_flow)
 TOLERANCES = {"float16": (4e-3, 1e-3), "float32": (1e-4, 1e-5), "float64": (1e-7, 1e-9)}
 
 

@@ -27,6 +27,11 @@ std::vector<int64_t> iota(int64_t count) {
   return values;
 }
 
+// Weights of any size stay codes, so that a pass sees that they were quantised.
+bool dequantises(const ir::Op& op, const TensorType& from) {
+  return std::holds_alternative<ir::Cast>(op) && is_float(from.dtype) && bits_of(from.dtype) == 8;
+}
+
 size_t at(int64_t axis) { return static_cast<size_t>(axis); }
 
 }  // namespace
@@ -111,6 +116,7 @@ std::optional<std::vector<ValueId>> Emitter::fold(const ir::Op& op,
   for (ValueId id : inputs) {
     const ir::Value& value = graph_->value(id);
     if (!value.constant || value.type.elements() > kFoldInputElements) return std::nullopt;
+    if (dequantises(op, value.type)) return std::nullopt;
     arguments.push_back({value.type, *value.constant});
     types.push_back(value.type);
   }

@@ -18,7 +18,8 @@ Inferred infer(const MatMul& op, Types in) {
     return reject("matmul: inner extents are " + std::to_string(k) + " (" + to_string(a) +
                   ") and " + std::to_string(other_k) + " (" + to_string(b) + "), expected equal");
   }
-  TensorType out{a.dtype, {}};
+  const bool codes = is_float(a.dtype) && bits_of(a.dtype) == 8;
+  TensorType out{codes ? DType::kF32 : a.dtype, {}};
   KILN_ASSIGN_OR_RETURN(out.shape, broadcast({a.shape.begin(), a.shape.end() - 2},
                                              {b.shape.begin(), b.shape.end() - 2}));
   out.shape.insert(out.shape.end(), {m, n});

@@ -191,7 +191,7 @@ class Match {
     const auto source = source_of(addend);
     if (!source) return false;
     const TensorType& stored = body_.type(source->first);
-    if (!fused_.problem.bias && is_bias(body_.type(addend).shape)) {
+    if (!fused_.problem.bias && takes_bias() && is_bias(body_.type(addend).shape)) {
       fused_.problem.bias = true;
       fused_.operands.push_back(source->first);
     } else if (!residual_ && body_.type(addend).shape == body_.type(at_).shape &&
@@ -218,6 +218,11 @@ class Match {
     }
     if (body_.value(id).constant) return {};
     return std::pair{id, passed};
+  }
+
+  // It adds none in f32 to a product of 8-bit operands.
+  bool takes_bias() const {
+    return bits_of(fused_.problem.operand_dtype) > 8 || fused_.problem.result_dtype != DType::kF32;
   }
 
   // One value for each of the product's columns: the last axes, whose extents multiply to n.

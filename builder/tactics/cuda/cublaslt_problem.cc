@@ -87,6 +87,10 @@ Result<Compute> compute_of(const MatmulRequest& request) {
     return request.allow_tf32 ? Compute::kTf32 : Compute::kF32;
   }
   if (operand == DType::kF64 && result == operand) return Compute::kF64;
+  const bool codes = operand == DType::kF8E4M3FN;
+  if (codes && (result == DType::kF32 || result == DType::kF16 || result == DType::kBF16)) {
+    return Compute::kF32;
+  }
   const bool half = operand == DType::kF16 || operand == DType::kBF16;
   if (half && (result == operand || result == DType::kF32)) return Compute::kF32;
   return refuse("cuBLASLt has no matmul of " + std::string(to_string(operand)) + " to " +

@@ -12,7 +12,8 @@ namespace {
 
 constexpr const char* kFused = "fused";
 constexpr const char* kSplit = "split";
-constexpr size_t kAlgorithms = 8;  // of each form
+constexpr std::string_view kFast = "-fast";  // behind either: sums of fewer bits, of 8-bit operands
+constexpr size_t kAlgorithms = 8;            // of each form
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
@@ -49,9 +50,23 @@ Result<LibraryCall> make_call(const TacticQuery& query, const FusedMatmul& fused
   return call;
 }
 
-Result<Lowered> lower_fused(const TacticQuery& query, std::string_view algorithm) {
-  KILN_ASSIGN_OR_RETURN(const FusedMatmul fused,
+// Whether the tensor cores have sums of fewer bits for it, which are faster.
+bool sums_fast(const cuda::MatmulProblem& problem) {
+  return problem.compute == cuda::MatmulProblem::Compute::kF32 &&
+         problem.operand_dtype == DType::kF8E4M3FN;
+}
+
+Result<> set_sums(FusedMatmul& product, bool fast) {
+  if (!fast) return Ok();
+  if (!sums_fast(product.problem)) return refuse("only 8-bit operands have faster sums");
+  product.problem.compute = cuda::MatmulProblem::Compute::kFastF32;
+  return Ok();
+}
+
+Result<Lowered> lower_fused(const TacticQuery& query, std::string_view algorithm, bool fast) {
+  KILN_ASSIGN_OR_RETURN(FusedMatmul fused,
                         fuse_matmul_epilogue(*query.region.body, query.cuda->allow_tf32));
+  KILN_RETURN_IF_ERROR(set_sums(fused, fast));
   Lowered lowered;
   KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(query, fused, algorithm, lowered));
   add_call(std::move(call), lowered);
@@ -71,9 +86,10 @@ Result<Split> split(const ir::Graph& body, bool allow_tf32) {
   return split;
 }
 
-Result<Lowered> lower_split(const TacticQuery& query, std::string_view algorithm) {
+Result<Lowered> lower_split(const TacticQuery& query, std::string_view algorithm, bool fast) {
   const ir::Graph& body = *query.region.body;
-  KILN_ASSIGN_OR_RETURN(const Split parts, split(body, query.cuda->allow_tf32));
+  KILN_ASSIGN_OR_RETURN(Split parts, split(body, query.cuda->allow_tf32));
+  KILN_RETURN_IF_ERROR(set_sums(parts.product, fast));
   Lowered lowered;
   KILN_ASSIGN_OR_RETURN(LibraryCall call, make_call(query, parts.product, algorithm, lowered));
   add_call_and_rest(std::move(call), body, parts.rest, lowered);
@@ -81,13 +97,22 @@ Result<Lowered> lower_split(const TacticQuery& query, std::string_view algorithm
 }
 
 // Adds the algorithms of a form to `tactics`; the reason where there are none.
-std::string propose(const TacticQuery& query, const char* form,
-                    const Result<cuda::MatmulProblem>& problem, std::vector<Tactic>& tactics) {
-  if (!problem.ok()) return problem.error().message;
-  const auto choices = cublaslt_choices(*query.cuda, *problem, kAlgorithms);
+std::string propose_as(const TacticQuery& query, const std::string& form,
+                       const cuda::MatmulProblem& problem, std::vector<Tactic>& tactics) {
+  const auto choices = cublaslt_choices(*query.cuda, problem, kAlgorithms);
   if (!choices.ok()) return choices.error().message;
-  for (const MatmulChoice& choice : *choices) tactics.push_back({form + ("/" + choice.key)});
+  for (const MatmulChoice& choice : *choices) tactics.push_back({form + "/" + choice.key});
   return "";
+}
+
+std::string propose(const TacticQuery& query, const std::string& form,
+                    Result<cuda::MatmulProblem> problem, std::vector<Tactic>& tactics) {
+  if (!problem.ok()) return problem.error().message;
+  const std::string refusal = propose_as(query, form, *problem, tactics);
+  if (!sums_fast(*problem)) return refusal;
+  problem->compute = cuda::MatmulProblem::Compute::kFastF32;
+  const std::string fast = propose_as(query, form + std::string(kFast), *problem, tactics);
+  return refusal.empty() || fast.empty() ? "" : refusal;
 }
 
 Result<cuda::MatmulProblem> fused_problem(const TacticQuery& query) {
@@ -127,12 +152,14 @@ std::vector<Tactic> cublaslt_candidates(const TacticQuery& query, std::string& r
 Result<Lowered> cublaslt_lower(const TacticQuery& query, const Tactic& tactic) {
   if (query.cuda == nullptr) return refuse("is for GPUs");
   const size_t slash = tactic.key.find('/');
-  const std::string form = tactic.key.substr(0, slash);
+  std::string form = tactic.key.substr(0, slash);
+  const bool fast = form.ends_with(kFast);
+  if (fast) form.resize(form.size() - kFast.size());
   if (slash == std::string::npos || (form != kFused && form != kSplit)) {
     return refuse("'" + tactic.key + "' is no tactic of cuBLASLt");
   }
   const std::string algorithm = tactic.key.substr(slash + 1);
-  return form == kFused ? lower_fused(query, algorithm) : lower_split(query, algorithm);
+  return form == kFused ? lower_fused(query, algorithm, fast) : lower_split(query, algorithm, fast);
 }
 
 }  // namespace kiln

@@ -40,8 +40,8 @@ struct ConvParameters {
 };
 
 std::optional<int> dtype_number(std::span<const TensorType> types) {
-  constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16};
-  for (int i = 0; i < 3; ++i) {
+  constexpr DType kTypes[] = {DType::kF32, DType::kF16, DType::kBF16, DType::kF8E4M3FN};
+  for (int i = 0; i < 4; ++i) {
     const auto same = [&](const TensorType& type) { return type.dtype == kTypes[i]; };
     if (std::all_of(types.begin(), types.end(), same)) return i;
   }
@@ -74,7 +74,9 @@ class GpuReference {
                    std::span<const void* const> inputs, std::span<const TensorType> output_types,
                    std::span<void* const> outputs) {
     const auto dtype = dtype_number(types);
-    if (!dtype || output_types.size() != 1 || output_types[0].dtype != types[0].dtype) return false;
+    if (!dtype || output_types.size() != 1) return false;
+    const bool codes = types[0].dtype == DType::kF8E4M3FN;  // multiplied into f32
+    if (output_types[0].dtype != (codes ? DType::kF32 : types[0].dtype)) return false;
     const bool matmul = operation.name == "matmul";
     if (!matmul && operation.name != "conv" && operation.name != "conv_transpose") return false;
     if (output_types[0].elements() == 0 || types[0].elements() == 0) return false;

@@ -34,6 +34,9 @@ class Describe {
     KILN_RETURN_IF_ERROR(set(to, CUBLASLT_MATMUL_DESC_TRANSB, operation_of(problem_.a)));
     KILN_RETURN_IF_ERROR(
         set(to, CUBLASLT_MATMUL_DESC_EPILOGUE, static_cast<uint32_t>(epilogue_of(problem_))));
+    if (compute == Compute::kFastF32) {
+      KILN_RETURN_IF_ERROR(set(to, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t{1}));
+    }
     if (!problem_.bias) return Ok();
     // Some versions refuse a bias without an address; any aligned one does for asking.
     alignas(64) static constexpr char kSomewhere = 0;
@@ -100,6 +103,8 @@ cudaDataType_t data_type_of(DType dtype) {
       return CUDA_R_16BF;
     case DType::kF64:
       return CUDA_R_64F;
+    case DType::kF8E4M3FN:
+      return CUDA_R_8F_E4M3;
     default:
       return CUDA_R_32F;
   }

@@ -22,7 +22,7 @@ struct MatmulDescriptors {
 Result<> describe(const CublasLtApi& cublaslt, const MatmulProblem& problem, const void* bias,
                   MatmulDescriptors& descriptors);
 
-cudaDataType_t data_type_of(DType dtype);  // REQUIRES: f16, bf16, f32 or f64
+cudaDataType_t data_type_of(DType dtype);  // REQUIRES: f16, bf16, f32, f64 or f8e4m3fn
 cublasComputeType_t compute_type_of(MatmulProblem::Compute compute);
 cudaDataType_t scale_type_of(MatmulProblem::Compute compute);  // of alpha and beta
 

@@ -120,7 +120,7 @@ Result<MatmulCall> matmul_call_from(const Operation& operation) {
   p.a = from.view("a");
   p.b = from.view("b");
   p.d = from.view("d");
-  p.compute = from.choice("compute", Compute::kF64);
+  p.compute = from.choice("compute", Compute::kFastF32);
   p.alpha = from.finite("alpha");
   p.activation = from.choice("activation", Activation::kGeluTanh);
   p.bias = from.flag("bias");

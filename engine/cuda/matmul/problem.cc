@@ -60,10 +60,19 @@ Result<> check_dtypes(const MatmulProblem& p) {
     Compute compute;
   };
   constexpr std::array kRows = {
-      Row{DType::kF32, DType::kF32, Compute::kF32},   Row{DType::kF32, DType::kF32, Compute::kTf32},
-      Row{DType::kF16, DType::kF16, Compute::kF32},   Row{DType::kF16, DType::kF32, Compute::kF32},
-      Row{DType::kBF16, DType::kBF16, Compute::kF32}, Row{DType::kBF16, DType::kF32, Compute::kF32},
+      Row{DType::kF32, DType::kF32, Compute::kF32},
+      Row{DType::kF32, DType::kF32, Compute::kTf32},
+      Row{DType::kF16, DType::kF16, Compute::kF32},
+      Row{DType::kF16, DType::kF32, Compute::kF32},
+      Row{DType::kBF16, DType::kBF16, Compute::kF32},
+      Row{DType::kBF16, DType::kF32, Compute::kF32},
       Row{DType::kF64, DType::kF64, Compute::kF64},
+      Row{DType::kF8E4M3FN, DType::kF32, Compute::kF32},
+      Row{DType::kF8E4M3FN, DType::kF16, Compute::kF32},
+      Row{DType::kF8E4M3FN, DType::kBF16, Compute::kF32},
+      Row{DType::kF8E4M3FN, DType::kF32, Compute::kFastF32},
+      Row{DType::kF8E4M3FN, DType::kF16, Compute::kFastF32},
+      Row{DType::kF8E4M3FN, DType::kBF16, Compute::kFastF32},
   };
   for (const Row& row : kRows) {
     if (row.operand == p.operand_dtype && row.result == p.result_dtype &&
@@ -74,6 +83,33 @@ Result<> check_dtypes(const MatmulProblem& p) {
   return corrupt(std::string(to_string(p.operand_dtype)) + " to " +
                  std::string(to_string(p.result_dtype)) + " computed in " +
                  std::string(to_string(p.compute)) + " is no combination that cuBLASLt has");
+}
+
+// What the tensor cores of 8-bit floats ask for: both operands stored along k, in whole pieces of
+// 16 bytes. The bias has the result's dtype, but cuBLASLt adds none in f32 to such products.
+Result<> check_codes(const MatmulProblem& p) {
+  if (bits_of(p.operand_dtype) != 8) return Ok();
+  if (p.a.transposed || !p.b.transposed) {
+    return corrupt("8-bit operands are not both stored along k, as cuBLASLt wants them");
+  }
+  if (p.bias && p.result_dtype == DType::kF32) {
+    return corrupt("an f32 bias is added to 8-bit operands' product, expected none");
+  }
+  constexpr int64_t kPiece = 16;
+  const auto check_multiple = [](std::string_view name, int64_t value) -> Result<> {
+    if (value % kPiece == 0) return Ok();
+    return corrupt(std::string(name) + " is " + std::to_string(value) +
+                   ", expected a multiple of 16 for 8-bit operands");
+  };
+  KILN_RETURN_IF_ERROR(check_multiple("k", p.k));
+  KILN_RETURN_IF_ERROR(check_multiple("n", p.n));
+  for (const MatrixView* view : {&p.a, &p.b, &p.d}) {
+    KILN_RETURN_IF_ERROR(check_multiple("a leading dimension", view->leading));
+    for (int64_t stride : view->batch_strides) {
+      KILN_RETURN_IF_ERROR(check_multiple("a batch stride", stride));
+    }
+  }
+  return Ok();
 }
 
 Result<> check_extents(const MatmulProblem& p) {
@@ -119,7 +155,7 @@ Result<> check_result(const MatmulProblem& p, const TensorType& type) {
 }  // namespace
 
 std::string_view to_string(Compute compute) {
-  constexpr std::string_view kNames[] = {"f32", "tf32", "f64"};
+  constexpr std::string_view kNames[] = {"f32", "tf32", "f64", "fast_f32"};
   return kNames[static_cast<size_t>(compute)];
 }
 
@@ -170,6 +206,7 @@ Result<> check(const MatmulProblem& p, std::span<const TensorType> inputs,
   }
   KILN_RETURN_IF_ERROR(check_dtypes(p));
   KILN_RETURN_IF_ERROR(check_extents(p));
+  KILN_RETURN_IF_ERROR(check_codes(p));
   KILN_RETURN_IF_ERROR(check_dtype(inputs[0], p.operand_dtype, "a"));
   KILN_RETURN_IF_ERROR(check_view(p, p.a, p.m, p.k, inputs[0], "a"));
   KILN_RETURN_IF_ERROR(check_dtype(inputs[1], p.operand_dtype, "b"));

@@ -26,6 +26,7 @@ struct MatmulProblem {
     kF32,   // products and sums in f32
     kTf32,  // f32 operands are rounded to TF32
     kF64,
+    kFastF32,  // of f8e4m3fn: tensor cores keep running sums of about 14 bits
   };
   enum class Activation : uint8_t { kNone, kRelu, kGeluTanh };
 
@@ -43,7 +44,7 @@ struct MatmulProblem {
   friend bool operator==(const MatmulProblem&, const MatmulProblem&) = default;
 };
 
-std::string_view to_string(MatmulProblem::Compute compute);        // "f32", "tf32", "f64"
+std::string_view to_string(MatmulProblem::Compute compute);        // "f32", "tf32", "f64", ...
 std::string_view to_string(MatmulProblem::Activation activation);  // "none", "relu", "gelu_tanh"
 
 // How many calls of cuBLASLt it takes, at most kMostCalls if check() accepts it.

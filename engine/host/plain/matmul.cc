@@ -85,7 +85,8 @@ Result<Types> infer_matmul(const Operation& o, InputTypes in) {
                          ", the inner extents " + std::to_string(ka) + " and " +
                          std::to_string(kb) + " differ");
   }
-  TensorType out{in[0].dtype, Shape(rank, 1)};
+  const bool codes = is_float(in[0].dtype) && bits_of(in[0].dtype) == 8;
+  TensorType out{codes ? DType::kF32 : in[0].dtype, Shape(rank, 1)};
   for (size_t i = 0; i + 2 < rank; ++i) {
     const int64_t x = i + a_rank >= rank ? a[i + a_rank - rank] : 1;
     const int64_t y = i + b_rank >= rank ? b[i + b_rank - rank] : 1;

@@ -49,6 +49,20 @@ TEST(SampledSums, Matmul) {
                   {19, 22, 43, 50, 1, 2, 3, 4}});
 }
 
+TEST(SampledSums, MatmulOfCodes) {
+  // [1.5 -448] [0.015625 2; 2^-9 1]: codes by the table of e4m3fn.
+  const std::vector<uint8_t> a = {0x3c, 0xfe}, b = {0x08, 0x40, 0x01, 0x38};
+  const void* const inputs[] = {a.data(), b.data()};
+  const TensorType types[] = {{DType::kF8E4M3FN, {1, 2}}, {DType::kF8E4M3FN, {2, 2}}};
+  std::vector<float> result = {-0.8515625F, -445};
+  const auto check = [&] {
+    return check_sampled_sums(Operation{"matmul", {}}, types, inputs, f32({1, 2}), result.data());
+  };
+  EXPECT_TRUE(check().ok());
+  result[1] = -444;
+  EXPECT_FALSE(check().ok());
+}
+
 TEST(SampledSums, TransposedMatmul) {
   // a is stored as [k, m] = [3, 1], b as [n, k] = [2, 3].
   expect_checked(

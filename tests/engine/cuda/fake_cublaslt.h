@@ -24,6 +24,7 @@ struct FakeDescription {
   int32_t transpose_a, transpose_b;
   uint32_t epilogue;
   const void* bias;
+  int8_t fast;
 };
 struct FakeAlgorithm {
   uint32_t config[9];
@@ -42,6 +43,14 @@ inline double read_element(cudaDataType type, const void* data, uint64_t i) {
   switch (type) {
     case CUDA_R_64F:
       return static_cast<const double*>(data)[i];
+    case CUDA_R_8F_E4M3: {
+      const uint8_t bits = static_cast<const uint8_t*>(data)[i];
+      const int exponent = bits >> 3 & 15, mantissa = bits & 7;
+      if ((bits & 0x7f) == 0x7f) return std::nan("");
+      const double size =
+          exponent == 0 ? std::ldexp(mantissa, -9) : std::ldexp(8 + mantissa, exponent - 10);
+      return bits & 0x80 ? -size : size;
+    }
     case CUDA_R_16F:
       return static_cast<double>(static_cast<const _Float16*>(data)[i]);
     case CUDA_R_16BF: {
@@ -85,7 +94,7 @@ class FakeCublasLt {
   size_t workspace = 0;  // what algorithms ask for
   uint32_t hidden = 0;   // what the heuristics' algorithms hold beside their fields
   bool refuses = false;  // every algorithm
-  std::atomic<int> matmuls = 0;
+  std::atomic<int> matmuls = 0, fast_matmuls = 0;
 
  private:
   static FakeCublasLt*& current() {
@@ -114,6 +123,7 @@ inline cublasStatus_t FakeCublasLt::matmul(
     cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
   current()->matmuls += 1;
   const auto& to = fake<FakeDescription>(description);
+  current()->fast_matmuls += to.fast;
   const auto &la = fake<FakeLayout>(a_layout), &lb = fake<FakeLayout>(b_layout);
   const auto& ld = fake<FakeLayout>(d_layout);
   const uint64_t depth = to.transpose_a == CUBLAS_OP_N ? la.columns : la.rows;
@@ -151,7 +161,7 @@ inline void FakeCublasLt::set_functions(cuda::CublasLtApi& api) {
   api.matmul_desc_init = [](cublasLtMatmulDesc_t to, size_t, cublasComputeType_t compute,
                             cudaDataType scale) {
     fake<FakeDescription>(to) = {
-        compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr};
+        compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0};
     return CUBLAS_STATUS_SUCCESS;
   };
   api.matmul_desc_set_attribute = [](cublasLtMatmulDesc_t to,
@@ -161,6 +171,7 @@ inline void FakeCublasLt::set_functions(cuda::CublasLtApi& api) {
     if (attribute == CUBLASLT_MATMUL_DESC_TRANSA) std::memcpy(&record.transpose_a, value, bytes);
     if (attribute == CUBLASLT_MATMUL_DESC_TRANSB) std::memcpy(&record.transpose_b, value, bytes);
     if (attribute == CUBLASLT_MATMUL_DESC_EPILOGUE) std::memcpy(&record.epilogue, value, bytes);
+    if (attribute == CUBLASLT_MATMUL_DESC_FAST_ACCUM) std::memcpy(&record.fast, value, bytes);
     if (attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER) std::memcpy(&record.bias, value, bytes);
     return CUBLAS_STATUS_SUCCESS;
   };

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <sstream>
 
 #include "builder/cuda/build_tools.h"
@@ -234,6 +235,87 @@ TEST_F(CublasLtProvider, LeavesOtherEpiloguesAlone) {
     ASSERT_FALSE(tactics.empty()) << refusal;
     EXPECT_TRUE(tactics[0].key.starts_with("split/")) << tactics[0].key;
   }
+}
+
+// A product of codes with its scale, in the type `made`; %2 is the scaled product.
+std::string codes(const std::string& extents, const std::string& made, const std::string& lines,
+                  const std::string& output) {
+  std::istringstream numbers(extents);
+  std::string m, n, k;
+  numbers >> m >> n >> k;
+  const std::string type = "f32[" + m + "x" + n + "]", stored = made + "[" + m + "x" + n + "]";
+  return "graph {\n  input %0 : f8e4m3fn[" + m + "x" + k + "] \"a\"\n  input %1 : f8e4m3fn[" + n +
+         "x" + k + "] \"b\"\n  input %6 : f32[" + n + "] \"bias\"\n" +
+         "  const %3 : f32[] \"scale\" = 0.125\n" +
+         "  %4 = matmul{transpose_a=0, transpose_b=1}(%0, %1) : " + type +
+         "\n  %2 = mul(%4, %3) : " + type + "\n  %7 = add(%2, %6) : " + type + "\n" + lines +
+         "  %5 = cast{saturate=1, to=\"" + made + "\"}(" + output + ") : " + stored +
+         "\n  output %5 \"d\"\n}";
+}
+
+TEST_F(CublasLtProvider, MultipliesCodesWithTheirScaleAsAlpha) {
+  expect_right(codes("3 16 32", "f16", "", "%7"), 4e-3);
+  expect_right(codes("3 16 32", "bf16", "", "%7"), 2e-2);
+  expect_right(codes("5 32 16", "f16",
+                     "  const %8 : f32[] \"c\" = 0\n  %9 = max(%7, %8) : f32[5x32]\n", "%9"),
+               4e-3);
+  EXPECT_EQ(fake_.fast_matmuls, 0);
+}
+
+TEST_F(CublasLtProvider, OffersFasterSumsOfCodesBesideTheExact) {
+  const ir::Region region = parse(codes("3 16 32", "f16", "", "%7"));
+  const auto inputs = test::random_inputs(*region.body, 7);
+  std::string refusal;
+  const auto tactics = cublaslt_candidates(query(region, inputs), refusal);
+  std::vector<std::string> forms;
+  for (const Tactic& tactic : tactics) {
+    const std::string form = tactic.key.substr(0, tactic.key.find('/'));
+    if (std::ranges::find(forms, form) == forms.end()) forms.push_back(form);
+    const auto lowered = cublaslt_lower(query(region, inputs), tactic);
+    ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+    const auto& call = std::get<LibraryCall>(lowered->steps.at(0));
+    EXPECT_EQ(call.operation.get_string("compute", ""),
+              form.ends_with("-fast") ? "fast_f32" : "f32");
+  }
+  EXPECT_EQ(forms, (std::vector<std::string>{"fused", "fused-fast", "split", "split-fast"}));
+  const std::string key = tactics[0].key.substr(tactics[0].key.find('/'));
+  const ir::Region half = parse(matmul("f16[3x5]", "f16[5x7]", "f16[3x7]", 0, 0));
+  const auto halves = test::random_inputs(*half.body, 7);
+  EXPECT_FALSE(cublaslt_lower(query(half, halves), {"fused-fast" + key}).ok());
+}
+
+TEST_F(CublasLtProvider, RefusesCodesThatTheTensorCoresDoNotTake) {
+  struct Row {
+    std::string body;
+    const char* why;
+  };
+  const auto plain = [](const char* a, const char* b, const char* d, int ta, int tb) {
+    return matmul(std::string("f8e4m3fn") + a, std::string("f8e4m3fn") + b, std::string("f32") + d,
+                  ta, tb);
+  };
+  const Row rows[] = {
+      {codes("3 16 24", "f16", "", "%7"), "k is 24, expected a multiple of 16"},
+      {codes("3 20 32", "f16", "", "%7"), "n is 20, expected a multiple of 16"},
+      {plain("[16x32]", "[32x16]", "[16x16]", 0, 0), "not both stored along k"},
+      {plain("[32x16]", "[16x32]", "[16x16]", 1, 1), "not both stored along k"},
+  };
+  for (const Row& row : rows) {
+    const ir::Region region = parse(row.body);
+    const auto inputs = test::random_inputs(*region.body, 7);
+    std::string refusal;
+    EXPECT_TRUE(cublaslt_candidates(query(region, inputs), refusal).empty());
+    EXPECT_NE(refusal.find(row.why), std::string::npos) << refusal;
+  }
+}
+
+// It adds biases in f16 and bf16 alone to such products.
+TEST_F(CublasLtProvider, LeavesABiasInF32OfCodesToAKernel) {
+  const ir::Region region = parse(codes("3 16 32", "f32", "", "%7"));
+  const auto inputs = test::random_inputs(*region.body, 7);
+  std::string refusal;
+  const auto tactics = cublaslt_candidates(query(region, inputs), refusal);
+  ASSERT_FALSE(tactics.empty()) << refusal;
+  EXPECT_TRUE(tactics[0].key.starts_with("split/")) << tactics[0].key;
 }
 
 TEST_F(CublasLtProvider, MakesACallFromItsKeyAlone) {
