@@ -85,6 +85,30 @@ TEST_F(FewRowsProvider, TakesPlainProductsOfEveryType) {
   }
 }
 
+TEST_F(FewRowsProvider, TakesEightBitsWithScalesBehind) {
+  const std::string text = R"(graph {
+  input %0 : f8e4m3fn[3x64] "x"
+  input %1 : f8e4m3fn[16x64] "w"
+  input %2 : f32[16] "scales"
+  %3 = matmul{transpose_a=0, transpose_b=1}(%0, %1) : f32[3x16]
+  %4 = mul(%3, %2) : f32[3x16]
+  %5 = cast{saturate=1, to="f8e4m3fn"}(%4) : f8e4m3fn[3x16]
+  output %5 "y"
+})";
+  if (const auto version = codegen::compiler_version(); !version.ok()) {
+    GTEST_SKIP() << version.error().message;
+  }
+  const TacticQuery region = query(text);
+  std::string why;
+  const auto tactics = few_rows_candidates(region, why);
+  ASSERT_FALSE(tactics.empty()) << why;
+  const auto lowered = few_rows_lower(region, tactics.front());
+  ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+  EXPECT_EQ(lowered->steps.size(), 1u);
+  device_.compute_capability = 80;
+  EXPECT_EQ(refusal(few_rows_candidates, text), "the GPU's tensor cores take no f8e4m3fn");
+}
+
 TEST_F(FewRowsProvider, SaysWhatItDoesNotTake) {
   EXPECT_EQ(refusal(few_rows_candidates, product("f16[3x64]", "f16[64x8]", "f16[3x8]", 0, 0)),
             "columns of the right side are not stored one after the other");
