@@ -17,16 +17,6 @@ KILN_DEVICE void meet() {
   }
 }
 
-// Nothing that uses the sums is moved above the wait for them.
-KILN_DEVICE void wait_for_sums(Sums& sums) {
-  wait_for_products_but<0>();
-#pragma unroll
-  for (int block = 0; block < kTileBlocks; ++block) {
-#pragma unroll
-    for (int s = 0; s < kTileColumns / 2; ++s) asm volatile("" : "+f"(sums[block][s])::"memory");
-  }
-}
-
 // By turns with the other group of warps.
 KILN_DEVICE void run_tiles(const Layout& layout, int group, int warp, unsigned rank,
                            Finisher& finisher) {
@@ -41,27 +31,34 @@ KILN_DEVICE void run_tiles(const Layout& layout, int group, int warp, unsigned r
     wait_for_turn<256>(1 + group);
     multiply_tile(layout, i * kStagesOfDepth, kStagesOfDepth, lane, sums);
     give_turn<256>(2 - group);
-    wait_for_sums(sums);
+    wait_for_products_but<0>();
+    hold(sums);
     release(layout.empty + (i * kStagesOfDepth + kStagesOfDepth - 1) % kRing * 8, lane);
     finisher.run(sums, place);
   }
 }
 
 // A block's share of the depth of one tile. `warp` of 4 has sums of 16 rows, which block
-// warp / kGroups of the cluster finishes; there a warp for every 64 results of a row adds them up
-// in the order of the blocks.
+// warp / kGroups of the cluster finishes; there warps add up those of a part each, in the order of
+// the blocks.
 KILN_DEVICE void run_share(const Layout& layout, int warp, unsigned rank, Finisher& finisher) {
   const int lane = finisher.lane;
   const Place tile = place_of(blockIdx.x / kCluster, 0);
-  const bool finishes = warp < kGroups * kPartsOfRow;
-  const int own = warp / kPartsOfRow, part = warp % kPartsOfRow;
-  const int row = tile.row + (static_cast<int>(rank) * kGroups + own) * 16;
-  const int column = tile.column + part * 64;
-  if (kResidual && finishes && lane == 0) finisher.load_residual(0, row, column);
+  // Part `unit` of those that the block finishes.
+  constexpr int kUnits = kGroups * kPartsOfRow, kTurns = (kUnits + 3) / 4;
+  static_assert(kSplits == 1 || kTurns == 1 || (kTurns <= kBuffers && !kResidual), "a buffer each");
+  const auto row_of = [&](int unit) {
+    return tile.row + (static_cast<int>(rank) * kGroups + unit / kPartsOfRow) * 16;
+  };
+  const auto column_of = [&](int unit) { return tile.column + unit % kPartsOfRow * kPartColumns; };
+  if (kResidual && warp < kUnits && lane == 0) {
+    finisher.load_residual(0, row_of(warp), column_of(warp));
+  }
   Sums sums = {};
   multiply_tile(layout, 0, stages_of(rank).count, lane, sums);
-  wait_for_sums(sums);
-  constexpr int kPieces = kLaneSums / 4;  // of 16 bytes
+  wait_for_products_but<0>();
+  hold(sums);
+  constexpr int kPieces = kLaneSums / 4, kPiecesOfPart = kPartColumns / 8;  // of 16 bytes
   const unsigned to = in_cluster(layout.exchange, warp / kGroups) +
                       ((warp % kGroups * kSplits + rank) * kPieces * 32 + lane) * 16;
 #pragma unroll
@@ -69,21 +66,30 @@ KILN_DEVICE void run_share(const Layout& layout, int warp, unsigned rank, Finish
     store_in_cluster(to + piece * 512, &sums[0][piece * 4]);
   }
   meet();
-  if (!finishes) return;
-  float total[kHalves * 32] = {};
 #pragma unroll
-  for (int block = 0; block < kSplits; ++block) {
+  for (int turn = 0; turn < kTurns; ++turn) {
+    const int unit = turn * 4 + warp;
+    if (unit >= kUnits) return;
+    float total[kLaneSums] = {};                              // but for those of other parts
+    constexpr int kAtOnce = kPiecesOfPart > 8 ? 1 : kSplits;  // as registers allow
+#pragma unroll kAtOnce
+    for (int block = 0; block < kSplits; ++block) {
+      const int first =
+          (unit / kPartsOfRow * kSplits + block) * kPieces + unit % kPartsOfRow * kPiecesOfPart;
 #pragma unroll
-    for (int piece = 0; piece < kHalves * 8; ++piece) {
-      float four[4];
-      load_four(four,
-                layout.exchange +
-                    (((own * kSplits + block) * kPieces + part * 8 + piece) * 32 + lane) * 16);
+      for (int half = 0; half < kHalves; ++half) {
 #pragma unroll
-      for (int i = 0; i < 4; ++i) total[piece * 4 + i] += four[i];
+        for (int piece = 0; piece < kPiecesOfPart; ++piece) {
+          const int at = half * kPieces / kHalves + piece;
+          float four[4];
+          load_four(four, layout.exchange + ((first + at) * 32 + lane) * 16);
+#pragma unroll
+          for (int i = 0; i < 4; ++i) total[at * 4 + i] += four[i];
+        }
+      }
     }
+    finisher.finish_part(total, turn, 0, row_of(unit), column_of(unit));
   }
-  finisher.finish_part(total, 0, 0, row, column);
 }
 
 KILN_DEVICE void run_consumer(const Layout& layout, int group, int warp, unsigned rank,

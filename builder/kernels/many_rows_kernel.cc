@@ -13,20 +13,23 @@ std::string_view many_rows_template();
 
 namespace {
 
-constexpr int64_t kElementBytes = 2;
 constexpr int64_t kPartBytes = 2048, kConsumerWarps = 8;
 constexpr int64_t kSpare = 2048;  // for barriers and to begin on a boundary of 1024 bytes
 constexpr size_t kMostTilings = 4;
 
 constexpr ManyRowsTiling kTilings[] = {
-    {3, 128, 4, 1, 2},   {2, 128, 5, 2, 1},    {2, 128, 5, 1, 1},
-    {1, 128, 8, 1, 1},   {1, 64, 10, 1, 1},    {1, 64, 9, 1, 1, 2},
-    {1, 64, 9, 1, 1, 4}, {1, 128, 6, 1, 1, 2}, {1, 128, 6, 1, 1, 4},
+    {3, 128, 4, 1, 2},          {2, 128, 5, 2, 1},          {2, 128, 5, 1, 1},
+    {1, 128, 8, 1, 1},          {1, 64, 10, 1, 1},          {1, 64, 9, 1, 1, 2},
+    {1, 64, 9, 1, 1, 4},        {1, 128, 6, 1, 1, 2},       {1, 128, 6, 1, 1, 4},
+    {1, 128, 8, 2, 1, 1, true}, {1, 128, 8, 1, 1, 1, true}, {1, 128, 6, 1, 1, 2, true},
 };
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
 int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+bool is_e4m3(const ManyRowsShape& shape) { return shape.dtype == DType::kF8E4M3FN; }
+int64_t bytes_of(DType dtype) { return bits_of(dtype) / 8; }
 
 int64_t rows_of(const ManyRowsTiling& tiling) { return 64 * tiling.blocks; }
 // Results of a tile's row.
@@ -40,10 +43,16 @@ int64_t stage_bytes(const ManyRowsTiling& tiling) {
   return (rows_of(tiling) + tiling.columns) * 128;
 }
 
-// Parts of 64 columns that a warp holds: a tile's, or half of them where they are more than 4.
+// Columns of a part, 128 bytes of results.
+int64_t part_columns(const ManyRowsShape& shape) { return 128 / bytes_of(shape.result); }
+
+// Parts that a warp holds: a tile's, or a share of them that takes no more than a tile of 16 bits.
 int64_t buffers_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
-  const int64_t parts = tiling.blocks * columns_of(shape, tiling) / 64;
-  return parts > 4 ? parts / 2 : parts;
+  const int64_t columns = tiling.blocks * columns_of(shape, tiling);
+  const int64_t parts = columns / part_columns(shape);
+  int64_t most = std::min<int64_t>(columns / 64, 4);
+  while (parts % most != 0) --most;
+  return most;
 }
 
 // What blocks get of each other's sums.
@@ -60,13 +69,13 @@ int64_t most_blocks(const ManyRowsShape& shape, const ManyRowsTiling& tiling) {
 
 // Blocks that share the depth of a tile take no second one, and have 4 stages at the least.
 // Clusters of 4 leave some multiprocessors out, as these come in groups whose sizes are no
-// multiples of 4. A part of a tile's results has 64 columns.
+// multiples of 4.
 bool suits(const ManyRowsShape& shape, const ManyRowsTiling& tiling, uint32_t multiprocessors) {
-  if (columns_of(shape, tiling) < 64) return false;
+  if (!takes(tiling, shape)) return false;
   if (tiling.splits == 1) return true;
   const int64_t room = tiling.splits == 2 ? multiprocessors : multiprocessors / 8 * 7;
   return most_blocks(shape, tiling) <= room &&
-         shape.depth * kElementBytes >= tiling.splits * 4 * 128;
+         shape.depth * bytes_of(shape.dtype) >= tiling.splits * 4 * 128;
 }
 
 // Cycles of the multiprocessor with the most tiles, by what its tensor cores and copies take.
@@ -81,7 +90,8 @@ double cycles_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
   const double pace = tiling.columns < 128 ? (busy ? 1.8 : 1.5)
                       : tiling.blocks == 1 ? (busy ? 1.25 : 0.85)
                                            : (busy ? 1.0 : 0.8);
-  const double share = static_cast<double>(shape.depth) / static_cast<double>(tiling.splits);
+  const double share = static_cast<double>(shape.depth * bytes_of(shape.dtype)) / 2 /
+                       static_cast<double>(tiling.splits);
   const double exchange =
       tiling.splits > 1 ? area * 0.4 + 500 * static_cast<double>(tiling.splits) : 0;
   // The last tile's end is behind nothing.
@@ -91,7 +101,8 @@ double cycles_of(const ManyRowsShape& shape, const ManyRowsTiling& tiling,
 // The instruction on a block of 64 rows: its operands in the order of its text.
 std::string multiply_text(DType dtype, int64_t columns) {
   const int64_t count = columns / 2;
-  const std::string type(dtype == DType::kF16 ? "f16" : "bf16");
+  const bool bytes = dtype == DType::kF8E4M3FN;
+  const std::string type(bytes ? "e4m3" : dtype == DType::kF16 ? "f16" : "bf16");
   std::string registers, operands;
   for (int64_t i = 0; i < count; ++i) {
     const std::string comma = i > 0 ? ", " : "";
@@ -103,9 +114,9 @@ std::string multiply_text(DType dtype, int64_t columns) {
          "], unsigned long long a, unsigned long long b, int add) {\n"
          "  asm volatile(\"{.reg .pred p; setp.ne.b32 p, " +
          operand(2) + ", 0; wgmma.mma_async.sync.aligned.m64n" + std::to_string(columns) +
-         "k16.f32." + type + "." + type + " {" + registers + "}, " + operand(0) + ", " +
-         operand(1) + ", p, 1, 1, 0, 0;}\" : " + operands +
-         " : \"l\"(a), \"l\"(b), \"r\"(add));\n}\n";
+         (bytes ? "k32" : "k16") + ".f32." + type + "." + type + " {" + registers + "}, " +
+         operand(0) + ", " + operand(1) + ", p, 1, 1" + (bytes ? "" : ", 0, 0") +
+         ";}\" : " + operands + " : \"l\"(a), \"l\"(b), \"r\"(add));\n}\n";
 }
 
 }  // namespace
@@ -113,9 +124,10 @@ std::string multiply_text(DType dtype, int64_t columns) {
 std::string to_string(const ManyRowsTiling& tiling) {
   const std::string tile = std::to_string(rows_of(tiling)) + "x" + std::to_string(tiling.columns) +
                            ".r" + std::to_string(tiling.ring);
-  if (tiling.splits > 1) return tile + ".k" + std::to_string(tiling.splits);
+  const std::string steps = tiling.in_steps ? ".steps" : "";
+  if (tiling.splits > 1) return tile + ".k" + std::to_string(tiling.splits) + steps;
   return tile + ".c" + std::to_string(tiling.cluster_rows) + "x" +
-         std::to_string(tiling.cluster_columns);
+         std::to_string(tiling.cluster_columns) + steps;
 }
 
 Result<> check_many_rows(const ManyRowsShape& shape, uint32_t compute_capability) {
@@ -123,13 +135,14 @@ Result<> check_many_rows(const ManyRowsShape& shape, uint32_t compute_capability
     return refuse("the GPU has compute capability " + std::to_string(compute_capability / 10) +
                   "." + std::to_string(compute_capability % 10) + ", 9.0 expected");
   }
-  if (shape.dtype != DType::kF16 && shape.dtype != DType::kBF16) {
+  if (shape.dtype != DType::kF16 && shape.dtype != DType::kBF16 && !is_e4m3(shape)) {
     return refuse("the operands are " + std::string(to_string(shape.dtype)) +
-                  ", f16 or bf16 expected");
+                  ", f16, bf16 or f8e4m3fn expected");
   }
   if (std::min({shape.rows, shape.columns, shape.depth}) < 1) return refuse("an extent is 0");
-  for (const int64_t row : {shape.depth, shape.columns}) {
-    if (row * kElementBytes % 16 == 0) continue;
+  for (const auto& [row, dtype] :
+       {std::pair(shape.depth, shape.dtype), std::pair(shape.columns, shape.result)}) {
+    if (row * bytes_of(dtype) % 16 == 0) continue;
     return refuse("rows of " + std::to_string(row) +
                   " elements do not begin on 16-byte boundaries");
   }
@@ -142,6 +155,11 @@ Result<> check_many_rows(const ManyRowsShape& shape, uint32_t compute_capability
 
 std::span<const ManyRowsTiling> all_many_rows_tilings() { return kTilings; }
 
+bool takes(const ManyRowsTiling& tiling, const ManyRowsShape& shape) {
+  return columns_of(shape, tiling) >= std::max<int64_t>(part_columns(shape), 64) &&
+         (is_e4m3(shape) || !tiling.in_steps);
+}
+
 std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape,
                                               uint32_t multiprocessors) {
   constexpr double kHopeless = 1.3;               // times the likeliest's cycles
@@ -152,9 +170,13 @@ std::vector<ManyRowsTiling> many_rows_tilings(const ManyRowsShape& shape,
   }
   std::ranges::sort(ranked);
   std::vector<ManyRowsTiling> tilings;
+  bool lacks_steps = is_e4m3(shape);
   for (const auto& [cycles, number] : ranked) {
-    if (tilings.size() == kMostTilings || cycles > kHopeless * ranked.front().first) break;
-    tilings.push_back(kTilings[number]);
+    const ManyRowsTiling& tiling = kTilings[number];
+    const bool likely = tilings.size() < kMostTilings && cycles <= kHopeless * ranked.front().first;
+    if (!likely && !(lacks_steps && tiling.in_steps)) continue;
+    tilings.push_back(tiling);
+    lacks_steps &= !tiling.in_steps;
   }
   return tilings;
 }
@@ -187,7 +209,8 @@ std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& til
   const auto flag = [&](const char* name, bool value) {
     text << "constexpr bool " << name << " = " << (value ? "true" : "false") << ";\n";
   };
-  number("kElementBytes", kElementBytes);
+  number("kElementBytes", bytes_of(shape.dtype));
+  number("kResultBytes", bytes_of(shape.result));
   number("kRows", shape.rows);
   number("kColumns", shape.columns);
   number("kDepth", shape.depth);
@@ -203,9 +226,10 @@ std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& til
   number("kBlocks", blocks);
   // Together with the launch bounds' 168 for each thread, of which the consumers' sums are 192 for
   // the largest tile.
-  const bool largest = tiling.blocks * tiling.columns > 256;
+  const bool largest = tiling.blocks * tiling.columns * (tiling.in_steps ? 3 : 1) > 256;
   number("kProducerRegisters", largest ? 24 : 40);
   number("kConsumerRegisters", largest ? 240 : 232);
+  flag("kInSteps", tiling.in_steps);
   flag("kConstantWeights", shape.constant_weights);
   flag("kResidual", finish.residual.has_value());
   text << tile_copies() << multiply_text(shape.dtype, tiling.columns) << finish.text

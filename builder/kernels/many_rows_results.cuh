@@ -1,16 +1,17 @@
-// Results of many_rows.cuh: what a warp makes of sums, 16 rows and 64 columns at a time, and
-// stores. finish() comes before this text.
+// Results of many_rows.cuh: what a warp makes of sums, 16 rows of 128 bytes at a time, and stores.
+// finish() comes before this text.
 
-// Two results at a place, as they are to be stored. Sums of the halves are 32 apart.
-KILN_DEVICE unsigned finish_at(const Operands& operands, const float* sums, unsigned residual,
-                               int row, int column) {
+// Two results at a place, as they are to be stored.
+KILN_DEVICE auto finish_at(const Operands& operands, const float* sums, unsigned residual, int row,
+                           int column) {
   // What is outside is not stored.
   if constexpr (kRows % kTileRows != 0) row = min(row, kRows - 1);
   if constexpr (kColumns % kResultColumns != 0) column = min(column, kColumns - 2);
   Elements elements[kHalves];
 #pragma unroll
   for (int half = 0; half < kHalves; ++half) {
-    elements[half] = {sums[half * 32], sums[half * 32 + 1]};
+    const float* two = sums + half * kResultColumns / 2;
+    elements[half] = {two[0], two[1]};
   }
   return finish(operands, elements, residual, row, column);
 }
@@ -24,7 +25,6 @@ struct Finisher {
   int lane;
   int taken = 0;  // parts of tiles before
 
-  // Of 16 rows and 64 columns.
   KILN_DEVICE void load_residual(int buffer, int row, int column) const {
     arrive_expecting(barriers + buffer * 8, kPartBytes);
     load_box(parts + buffer * kPartBytes, residual_map, column, row, barriers + buffer * 8);
@@ -33,7 +33,7 @@ struct Finisher {
     return place.row + part / kPartsOfRow * 64;
   }
   KILN_DEVICE static int column_of(int part, const Place& place) {
-    return place.column + part % kPartsOfRow * 64;
+    return place.column + part % kPartsOfRow * kPartColumns;
   }
   // The residual of the first parts is on its way while the tile is multiplied.
   KILN_DEVICE void begin(const Place& place) const {
@@ -48,7 +48,7 @@ struct Finisher {
 #pragma unroll
     for (int part = 0; part < kParts; ++part) {
       const int buffer = part % kBuffers;
-      finish_part(&sums[part / kPartsOfRow][part % kPartsOfRow * 32], buffer,
+      finish_part(&sums[part / kPartsOfRow][part % kPartsOfRow * kPartColumns / 2], buffer,
                   (taken + part) / kBuffers & 1, row_of(part, place), column_of(part, place));
       if (!kResidual || lane != 0 || part + kBuffers >= kParts) continue;
       wait_for_reads_but<0>();
@@ -65,12 +65,15 @@ struct Finisher {
       if (lane == 0) wait_for_reads_but<kBuffers - 1>();
       __syncwarp();
     }
-    make(sums, buffer, row, column);
+    if constexpr (kResultBytes == 2)
+      make(sums, buffer, row, column);
+    else
+      make_by_pairs(sums, buffer, row, column);
     show_to_copies();
     __syncwarp();
     if (lane == 0) store_box(y_map, buffer, column, row);
   }
-  // Results of 16 rows and 64 columns, from the sums of each half of them.
+  // Results of 16 bits, from the sums of each half of them.
   KILN_DEVICE void make(const float* sums, unsigned buffer, int row, int column) const {
 #pragma unroll
     for (int two = 0; two < 4; ++two) {  // groups of 8 columns
@@ -81,9 +84,24 @@ struct Finisher {
       for (int i = 0; i < 4; ++i) {  // rows 0 and 8 of the first group, then of the second
         made[i] =
             finish_at(operands, sums + (two * 2 + i / 2) * 4 + i % 2 * 2, residual[i],
-                      row + lane / 4 + i % 2 * 8, column + (two * 2 + i / 2) * 8 + lane % 4 * 2);
+                      row + lane / 4 + i % 2 * 8, column + (two * 2 + i / 2) * 8 + lane % 4 * 2)
+                .words[0];
       }
       put_matrices(at, made);
+    }
+  }
+  // Of another size.
+  KILN_DEVICE void make_by_pairs(const float* sums, unsigned buffer, int row, int column) const {
+#pragma unroll
+    for (int group = 0; group < kPartColumns / 8; ++group) {
+#pragma unroll
+      for (int i = 0; i < 2; ++i) {
+        const int down = lane / 4 + i * 8, across = group * 8 + lane % 4 * 2;
+        const int byte = across * kResultBytes;
+        put_in_shared(
+            buffer + down * 128 + (((byte >> 4) ^ (down & 7)) << 4 | (byte & 15)),
+            finish_at(operands, sums + group * 4 + i * 2, 0, row + down, column + across));
+      }
     }
   }
 };

@@ -19,11 +19,12 @@ constexpr int kColumnTiles =
     (kColumns + kResultColumns * kClusterColumns - 1) / (kResultColumns * kClusterColumns);
 constexpr int kTiles = kRowTiles * kColumnTiles;  // of a cluster
 constexpr int kClusters = kBlocks / kCluster;
-// A warp stores 16 rows of 64 columns at a time.
-constexpr int kPartBytes = 2048;
-constexpr int kPartsOfRow = kResultColumns / 64, kParts = kTileBlocks * kPartsOfRow;
+// A warp stores 16 rows of 128 bytes of results at a time.
+constexpr int kPartBytes = 2048, kPartColumns = 128 / kResultBytes;
+constexpr int kPartsOfRow = kResultColumns / kPartColumns, kParts = kTileBlocks * kPartsOfRow;
 static_assert(kParts % kBuffers == 0, "parts take the same buffers in every tile");
-static_assert(kHalves == 1 || (kResultColumns == 64 && kClusterRows <= 2), "a part of each half");
+static_assert(kResultColumns % kPartColumns == 0, "whole parts");
+static_assert(kHalves == 1 || kClusterRows <= 2, "a block copies no less than a half");
 static_assert(kSplits == 1 || (kTileBlocks == 1 && kCluster == kSplits), "splits share one tile");
 // Of a tile that blocks share: groups of 16 rows that each finishes, and what it gets, by group,
 // block and lane.
@@ -140,33 +141,101 @@ KILN_DEVICE void release(unsigned empty, int lane) {
     arrive(empty);
 }
 
+// A position among the stages of the ring.
+struct Slot {
+  int number;
+  unsigned parity;
+  KILN_DEVICE explicit Slot(int stages) : number(stages % kRing), parity(stages / kRing & 1) {}
+  KILN_DEVICE void advance() {
+    if (++number == kRing) {
+      number = 0;
+      parity ^= 1;
+    }
+  }
+};
+
+// Begins the products of a stage; without `add` they are the first.
+KILN_DEVICE void multiply_stage(const Layout& layout, Slot slot, int add, Sums& sums) {
+  wait_for_phase(layout.full + slot.number * 8, slot.parity);
+  const unsigned long long x = matrix_at(layout.stages + slot.number * kStageBytes);
+  const unsigned long long w = matrix_at(layout.stages + slot.number * kStageBytes + kBytesOfX);
+  begin_products();
+#pragma unroll
+  for (int step = 0; step < 4; ++step) {
+#pragma unroll
+    for (int block = 0; block < kTileBlocks; ++block) {
+      multiply(sums[block], x + block * 512 + step * 2, w + step * 2, add | step);
+    }
+  }
+  close_products();
+}
+
+// Nothing that uses the sums is moved above the wait for them.
+KILN_DEVICE void hold(Sums& sums) {
+#pragma unroll
+  for (int block = 0; block < kTileBlocks; ++block) {
+#pragma unroll
+    for (int s = 0; s < kTileColumns / 2; ++s) asm volatile("" : "+f"(sums[block][s])::"memory");
+  }
+}
+
+KILN_DEVICE void add_to(Sums& sums, const Sums& some) {
+#pragma unroll
+  for (int block = 0; block < kTileBlocks; ++block) {
+#pragma unroll
+    for (int s = 0; s < kTileColumns / 2; ++s) sums[block][s] += some[block][s];
+  }
+}
+
+// Tensor cores keep 13 bits or so behind the point of what they sum up of 8-bit elements. Here they
+// begin anew with each stage, and its sums are added to those before, of every second stage while
+// the next is multiplied (DeepSeek-V3 technical report, section 3.3.2).
+KILN_DEVICE void multiply_tile_in_steps(const Layout& layout, int before, int stages, int lane,
+                                        Sums& sums) {
+  Slot slot(before);
+  Sums even, odd;
+#pragma unroll
+  for (int block = 0; block < kTileBlocks; ++block) {
+#pragma unroll
+    for (int s = 0; s < kTileColumns / 2; ++s) sums[block][s] = 0;
+  }
+#pragma unroll 1
+  for (int stage = 0; stage + 1 < stages; stage += 2) {
+    const int first = slot.number;
+    multiply_stage(layout, slot, 0, even);
+    slot.advance();
+    multiply_stage(layout, slot, 0, odd);
+    wait_for_products_but<1>();
+    hold(even);
+    release(layout.empty + first * 8, lane);
+    add_to(sums, even);
+    wait_for_products_but<0>();
+    hold(odd);
+    if (stage + 2 < stages) release(layout.empty + slot.number * 8, lane);
+    add_to(sums, odd);
+    slot.advance();
+  }
+  if (stages % 2 == 0) return;
+  multiply_stage(layout, slot, 0, even);
+  wait_for_products_but<0>();
+  hold(even);
+  add_to(sums, even);
+}
+
 // Where the warps' group has multiplied `before` stages of the block, those of the other group
-// counted.
+// counted. The last stage is left to be waited for and released.
 KILN_DEVICE void multiply_tile(const Layout& layout, int before, int stages, int lane, Sums& sums) {
-  int slot = before % kRing, latest = 0;
-  unsigned parity = before / kRing & 1;
+  if constexpr (kInSteps) return multiply_tile_in_steps(layout, before, stages, lane, sums);
+  Slot slot(before);
+  int latest = 0;
 #pragma unroll 1
   for (int stage = 0; stage < stages; ++stage) {
-    wait_for_phase(layout.full + slot * 8, parity);
-    const unsigned long long x = matrix_at(layout.stages + slot * kStageBytes);
-    const unsigned long long w = matrix_at(layout.stages + slot * kStageBytes + kBytesOfX);
-    begin_products();
-#pragma unroll
-    for (int step = 0; step < 4; ++step) {
-#pragma unroll
-      for (int block = 0; block < kTileBlocks; ++block) {
-        multiply(sums[block], x + block * 512 + step * 2, w + step * 2, stage | step);
-      }
-    }
-    close_products();
+    multiply_stage(layout, slot, stage, sums);
     if (stage > 0) {
       wait_for_products_but<1>();
       release(layout.empty + latest * 8, lane);
     }
-    latest = slot;
-    if (++slot == kRing) {
-      slot = 0;
-      parity ^= 1;
-    }
+    latest = slot.number;
+    slot.advance();
   }
 }

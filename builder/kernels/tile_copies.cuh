@@ -127,6 +127,21 @@ KILN_DEVICE void load_four(float (&four)[4], unsigned from) {
                : "r"(from)
                : "memory");
 }
+// A pack of 2, 4 or 8 bytes.
+template <class P>
+KILN_DEVICE void put_in_shared(unsigned to, const P& pack) {
+  if constexpr (P::kBytes == 2) {
+    asm volatile("st.shared.b16 [%0], %1;" ::"r"(to),
+                 "h"(static_cast<unsigned short>(pack.words[0]))
+                 : "memory");
+  } else if constexpr (P::kBytes == 4) {
+    asm volatile("st.shared.b32 [%0], %1;" ::"r"(to), "r"(pack.words[0]) : "memory");
+  } else {
+    asm volatile("st.shared.v2.b32 [%0], {%1, %2};" ::"r"(to), "r"(pack.words[0]),
+                 "r"(pack.words[1])
+                 : "memory");
+  }
+}
 KILN_DEVICE unsigned rank_in_cluster() {
   unsigned rank;
   asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));

@@ -17,7 +17,7 @@
 namespace kiln::testing {
 namespace {
 
-enum class End { kNothing, kBias, kGelu, kResidual, kRowFactor, kSwiglu };
+enum class End { kNothing, kBias, kGelu, kResidual, kRowFactor, kSwiglu, kScales };
 constexpr End kEnds[] = {End::kNothing,  End::kBias,      End::kGelu,
                          End::kResidual, End::kRowFactor, End::kSwiglu};
 
@@ -26,14 +26,17 @@ struct Case {
   int64_t rows, columns, depth;
   End end = End::kNothing;
   bool constant_weights = true;
+  DType result = dtype;
 
+  bool is_e4m3() const { return dtype == DType::kF8E4M3FN; }
   int64_t product_columns() const { return end == End::kSwiglu ? 2 * columns : columns; }
 };
 
 std::string name_of(const Case& one) {
   return std::string(to_string(one.dtype)) + " " + std::to_string(one.rows) + " x " +
          std::to_string(one.columns) + " x " + std::to_string(one.depth) + ", end " +
-         std::to_string(static_cast<int>(one.end)) + (one.constant_weights ? "" : ", w is made");
+         std::to_string(static_cast<int>(one.end)) + ", as " + std::string(to_string(one.result)) +
+         (one.constant_weights ? "" : ", w is made");
 }
 
 // x, w, then what the end needs.
@@ -46,7 +49,13 @@ ir::Graph body_of(const Case& one) {
   const auto x = in(type, {one.rows, one.depth}), w = in(type, {one.product_columns(), one.depth});
   const auto product = b.op(ir::MatMul{false, true}, {x, w});
   const auto wide = [&](ir::ValueId value) { return b.op(ir::Cast{DType::kF32}, {value}); };
-  const auto narrow = [&](ir::ValueId value) { return b.op(ir::Cast{one.dtype}, {value}); };
+  const auto narrow = [&](ir::ValueId value) { return b.op(ir::Cast{one.result}, {value}); };
+  if (one.end == End::kScales) {
+    const auto scaled = b.fn(ScalarFn::kMul, {wide(product), in("f32", {one.columns})});
+    const auto y = b.fn(ScalarFn::kMul, {scaled, b.scalar(0.75f)});
+    b.out(one.result == DType::kF32 ? y : narrow(y));
+    return std::move(b.graph);
+  }
   if (one.end == End::kNothing) {
     b.out(product);
     return std::move(b.graph);
@@ -89,6 +98,8 @@ double finished(End end, double sum, double up, const std::vector<std::vector<do
       return sum + in[2][column] + in[3][at];
     case End::kRowFactor:
       return std::max(sum * in[2][row] + in[3][at], 0.0);
+    case End::kScales:
+      return sum * in[2][column] * 0.75;
     case End::kSwiglu:
       return sum / (1 + std::exp(-sum)) * up;
   }
@@ -109,7 +120,8 @@ std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inp
   for (size_t m = 0; m < static_cast<size_t>(one.rows); ++m) {
     for (size_t n = 0; n < columns; ++n) {
       const double up = one.end == End::kSwiglu ? sum(m, columns + n) : 0;
-      y.push_back(finished(one.end, sum(m, n), up, in, m, n, y.size()));
+      const double made = finished(one.end, sum(m, n), up, in, m, n, y.size());
+      y.push_back(one.result == DType::kF8E4M3FN ? std::clamp(made, -448.0, 448.0) : made);
     }
   }
   return y;
@@ -152,7 +164,10 @@ class ManyRows : public OnGpu {
     problem->inputs = test::random_inputs(*body, 23);
     problem->region = {ir::Region::Kind::kContraction, std::move(body), {}, ""};
     for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
-      if (one.end == End::kSwiglu && tiling.columns < 128) continue;
+      const ManyRowsShape shape{one.dtype, one.rows, one.columns,
+                                one.depth, true,     one.end == End::kSwiglu ? 2 : 1,
+                                one.result};
+      if (!takes(tiling, shape)) continue;
       problem->tilings.push_back(tiling);
     }
     for (const ManyRowsTiling& tiling : problem->tilings) {
@@ -214,17 +229,25 @@ class ManyRows : public OnGpu {
     return found;
   }
 
-  static void expect_close(const Problem& problem, const Block& found,
+  static void expect_close(const Problem& problem, const ManyRowsTiling& tiling, const Block& found,
                            const std::vector<double>& want) {
     const Case& one = problem.one;
-    const TensorType type{one.dtype, {one.rows * one.columns}};
+    const TensorType type{one.result, {one.rows * one.columns}};
     const auto got = test::to_doubles({type, SharedBytes::take(std::vector(found))});
     // Half a unit in the last place, the functions for 16 bits, and sums in f32.
-    const double share = one.dtype == DType::kF16 ? 0x1p-11 : 0x1p-8;
+    const double share = one.result == DType::kF16    ? 0x1p-11
+                         : one.result == DType::kBF16 ? 0x1p-8
+                         : one.result == DType::kF32  ? 0
+                                                      : 0x1p-4;
+    // Tensor cores cut off what 13 bits cannot hold of each sum, 32 elements of 8 bits at a time.
+    const double cuts = tiling.in_steps ? 4 : std::ceil(static_cast<double>(one.depth) / 32);
+    const double cut = one.is_e4m3() ? cuts * 0x1p-13 : 0;
     const double size = std::sqrt(static_cast<double>(one.depth));  // of a sum
-    const double sums = (1e-5 * size + 1e-6) * (one.end == End::kSwiglu ? 1 + size : 1);
+    const double factor = one.end == End::kSwiglu ? 1 + size : one.end == End::kScales ? 3 : 1;
+    const double sums = ((1e-5 + cut) * size + 1e-6) * factor;
+    const double least = one.result == DType::kF8E4M3FN ? 0x1p-10 : 0;
     for (size_t i = 0; i < want.size(); ++i) {
-      ASSERT_NEAR(got[i], want[i], (1.1 * share + 1e-4) * std::abs(want[i]) + sums)
+      ASSERT_NEAR(got[i], want[i], (1.1 * share + 1e-4) * std::abs(want[i]) + sums + least)
           << "element " << i;
     }
   }
@@ -243,7 +266,7 @@ class ManyRows : public OnGpu {
           for (const Block& found : run(*engine, problem)) {
             if (!first) {
               first = found;
-              expect_close(problem, found, want);
+              expect_close(problem, problem.tilings[t], found, want);
               if (HasFatalFailure()) return;
             }
             ASSERT_TRUE(found == *first) << "run " << i << ", overlap " << overlap;
@@ -276,12 +299,32 @@ TEST_F(ManyRows, EveryTilingAndEndAtEveryEdge) {
   for (const auto& problem : problems) check(*problem, 1);
 }
 
+TEST_F(ManyRows, ProductsOfBytesAndResultsOfEverySize) {
+  constexpr int64_t kExtents[][3] = {{1, 16, 16},     {129, 1008, 208}, {200, 512, 128},
+                                     {1000, 16, 528}, {33, 272, 4096},  {65, 128, 1024}};
+  constexpr DType kResults[] = {DType::kF32, DType::kBF16, DType::kF8E4M3FN};
+  std::vector<std::unique_ptr<Problem>> problems;
+  for (const auto& [rows, columns, depth] : kExtents) {
+    for (const DType result : kResults) {
+      const bool constant = (rows + bits_of(result)) % 3 != 0;
+      problems.push_back(
+          begin({DType::kF8E4M3FN, rows, columns, depth, End::kScales, constant, result}));
+    }
+  }
+  for (const DType result : {DType::kF32, DType::kF8E4M3FN}) {
+    problems.push_back(begin({DType::kBF16, 129, 208, 136, End::kScales, true, result}));
+  }
+  for (const auto& problem : problems) check(*problem, 1);
+}
+
 TEST_F(ManyRows, SameBitsInEveryRun) {
   const auto gelu = begin({DType::kBF16, 1000, 1024, 520, End::kGelu});
   const auto residual = begin({DType::kF16, 1000, 1024, 520, End::kResidual, false});
   const auto swiglu = begin({DType::kBF16, 1000, 1032, 520, End::kSwiglu});
+  const auto bytes = begin({DType::kF8E4M3FN, 1000, 1024, 1040, End::kScales, true, DType::kF32});
   check(*gelu, 12);
   check(*swiglu, 12);
+  check(*bytes, 12);
   check(*residual, 12);
 }
 

@@ -151,8 +151,9 @@ Result<ExprId> pair_store(const KernelFacts& facts, const TileCode& tile, const 
   }
   if (!found) return refuse("there is no result");
   const DType dtype = facts.expr(*found).dtype;
-  if (!is_16_bit_float(dtype)) {
-    return refuse("the result is " + std::string(to_string(dtype)) + ", f16 or bf16 expected");
+  if (!is_float(dtype) || bits_of(dtype) > 32 || bits_of(dtype) < 8) {
+    return refuse("the result is " + std::string(to_string(dtype)) +
+                  ", a float of 8 to 32 bits expected");
   }
   if (!is_beside(facts, tile, *found, element)) return refuse("the result's elements are moved");
   return *found;
@@ -288,7 +289,8 @@ Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t inpu
     tile.place(element.loads[part], "elements[" + std::to_string(part) + "]");
   }
   KILN_RETURN_IF_ERROR(check_choices(facts, tile));
-  made.residual = place_residual(facts, element, tile);
+  made.result = facts.expr(store).dtype;
+  if (is_16_bit_float(made.result)) made.residual = place_residual(facts, element, tile);
   write_rest(facts, tile);
   const BufferTexts buffers = buffer_texts(kernel, input, false);
   const std::string result = "b" + std::to_string(facts.expr(store).buffer);
@@ -297,16 +299,15 @@ Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t inpu
           ? "  const Pack<" + std::string(element_type(kernel.buffers[*made.residual].dtype)) +
                 ", 2> beside{{residual}};\n"
           : "";
+  const std::string pack = "Pack<" + std::string(element_type(made.result)) + ", 2>";
   made.text = "struct Operands {\n" + buffers.fields + "};\n" + elements_text(2) +
-              "struct Kept {\n  unsigned bits;\n};\n"
-              "template <class D, class Index>\n"
-              "KILN_DEVICE void store(Kept& kept, Index, const Pack<D, 2>& pack) {\n"
-              "  kept.bits = pack.words[0];\n}\n"
-              "KILN_DEVICE unsigned finish(const Operands& operands, const Elements (&elements)[" +
+              "template <class Index>\nKILN_DEVICE void store(" + pack + "& kept, Index, const " +
+              pack + "& pack) {\n  kept = pack;\n}\nKILN_DEVICE " + pack +
+              " finish(const Operands& operands, const Elements (&elements)[" +
               std::to_string(made.parts) +
               "],\n                            unsigned residual, int row, int column) {\n" +
-              buffers.names + beside + "  Kept " + result + ";\n" + body.text() + "  return " +
-              result + ".bits;\n}\n";
+              buffers.names + beside + "  " + pack + " " + result + ";\n" + body.text() +
+              "  return " + result + ";\n}\n";
   made.parameters = buffers.parameters;
   made.arguments = buffers.arguments;
   return made;

@@ -42,21 +42,22 @@ struct RowFunction {
 Result<RowFunction> row_function(const loop::LoopKernel& kernel, uint32_t input, int64_t columns);
 
 // `text` defines struct Operands and struct Elements of two lanes as above, and
-//   KILN_DEVICE unsigned finish(const Operands& operands, const Elements (&elements)[parts],
-//                               unsigned residual, int row, int column)
-// which returns the bits of the kernel's output at `row` and `column`, which is even, and behind
+//   KILN_DEVICE Pack<D, 2> finish(const Operands& operands, const Elements (&elements)[parts],
+//                                 unsigned residual, int row, int column)
+// which returns the kernel's output, of type D, at `row` and `column`, which is even, and behind
 // it. Rows of the product have `parts` parts as long as the output's rows are; elements[i] are
 // those at this row and column of part i. `residual` has the bits of buffer number `residual`
-// there, which has elements of 16 bits that lie as the output's do.
+// there, which has elements of 16 bits that lie as the output's do, which has 16 bits as well.
 struct PairFunction {
-  uint32_t parts = 1;  // or 2
+  uint32_t parts = 1;          // or 2
+  DType result = DType::kF32;  // of 8, 16 or 32 bits
   std::string text, parameters, arguments;
   std::optional<uint32_t> residual;
 };
 
 // kUnsupported: as point_function, but that points may have an element of each half of a row of
-// `input`, which has `columns`; or the output's elements are no floats of 16 bits or do not lie as
-// those of `input`, or of one half, do; or there are several outputs.
+// `input`, which has `columns`; or the output's elements are no floats of up to 32 bits or do not
+// lie as those of `input`, or of one half, do; or there are several outputs.
 Result<PairFunction> pair_function(const loop::LoopKernel& kernel, uint32_t input, int64_t columns);
 
 }  // namespace kiln::codegen

@@ -240,11 +240,11 @@ void TileCode::unpack_operands(const std::vector<ExprId>& ids) {
 std::string TileCode::stored_value(const Expr& store) const {
   const Expr& cast = facts_.expr(store.args[0]);
   const bool f8 = is_float(store.dtype) && bits_of(store.dtype) == 8;
-  if (cast.kind == Kind::kCast && !f8 && is_float(store.dtype) && bits_of(store.dtype) == 16) {
+  if (cast.kind == Kind::kCast && is_float(store.dtype) && bits_of(store.dtype) <= 16) {
     const ExprId from = cast.args[0];
     const DType dtype = facts_.expr(from).dtype;
     const bool as_float = is_float(dtype) && dtype != DType::kF64;
-    if (as_float && has_value(from)) return value(from);
+    if (as_float && has_value(from)) return value(from) + (f8 && !cast.saturate ? ", false" : "");
   }
   return value(store.args[0]) + (f8 && !store.saturate ? ", false" : "");
 }

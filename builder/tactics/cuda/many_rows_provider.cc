@@ -20,16 +20,19 @@ struct Problem {
   codegen::PairFunction finish;
 };
 
-// What the kernel cannot make is left to a loop behind it.
-Result<codegen::PairFunction> finish_of(const ir::Graph& body, RowProduct& product) {
-  const auto function = [&] {
-    const auto input = static_cast<uint32_t>(product.rest.anchor_input);
-    return codegen::pair_function(product.rest.kernel, input, product.columns);
-  };
-  auto finish = function();
-  if (finish.ok()) return finish;
-  leave_rest(body, product);
-  return function();
+// The kernel with what follows the product.
+Result<> add_finish(const TacticQuery& query, Problem& problem) {
+  const RowProduct& product = problem.product;
+  const auto input = static_cast<uint32_t>(product.rest.anchor_input);
+  KILN_ASSIGN_OR_RETURN(problem.finish,
+                        codegen::pair_function(product.rest.kernel, input, product.columns));
+  problem.shape.halves = problem.finish.parts;
+  problem.shape.result = problem.finish.result;
+  problem.shape.columns = product.columns / problem.finish.parts;
+  KILN_RETURN_IF_ERROR(check_many_rows(problem.shape, query.device.compute_capability));
+  const auto takes_it = [&](const ManyRowsTiling& tiling) { return takes(tiling, problem.shape); };
+  if (std::ranges::none_of(all_many_rows_tilings(), takes_it)) return refuse("no tiling takes it");
+  return Ok();
 }
 
 Result<Problem> problem_of(const TacticQuery& query) {
@@ -39,10 +42,10 @@ Result<Problem> problem_of(const TacticQuery& query) {
   problem.shape = {product.dtype, product.rows, product.columns, product.depth,
                    product.constant_weights};
   KILN_RETURN_IF_ERROR(check_many_rows(problem.shape, query.device.compute_capability));
-  KILN_ASSIGN_OR_RETURN(problem.finish, finish_of(*query.region.body, problem.product));
-  problem.shape.halves = problem.finish.parts;
-  problem.shape.columns /= problem.shape.halves;
-  KILN_RETURN_IF_ERROR(check_many_rows(problem.shape, query.device.compute_capability));
+  if (add_finish(query, problem).ok()) return problem;
+  // What the kernel cannot make is left to a loop behind it.
+  leave_rest(*query.region.body, problem.product);
+  KILN_RETURN_IF_ERROR(add_finish(query, problem));
   return problem;
 }
 
@@ -121,7 +124,9 @@ Result<Lowered> many_rows_lower(const TacticQuery& query, const Tactic& tactic) 
   const auto all = all_many_rows_tilings();
   const auto chosen =
       std::ranges::find(all, tactic.key, [](const ManyRowsTiling& one) { return to_string(one); });
-  if (chosen == all.end()) return refuse("'" + tactic.key + "' is no tiling");
+  if (chosen == all.end() || !takes(*chosen, problem.shape)) {
+    return refuse("'" + tactic.key + "' is no tiling of this product");
+  }
   if (query.cuda->device) {  // all at once, so that the next tactics find theirs ready
     std::vector<std::string> texts;
     for (const ManyRowsTiling& one :

@@ -63,21 +63,41 @@ struct Variant {
   bool whole_columns = true;
 };
 
+void add_variants(ManyRowsShape shape, const std::string& name, const codegen::PairFunction& finish,
+                  std::vector<Variant>& all) {
+  shape.halves = finish.parts;
+  shape.result = finish.result;
+  for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
+    if (!takes(tiling, shape)) continue;
+    const int64_t blocks = many_rows_blocks(shape, tiling, kMultiprocessors);
+    all.push_back({std::string(to_string(shape.dtype)) + extents(shape.rows, shape.columns) + " " +
+                       to_string(tiling) + " " + name,
+                   many_rows_text(shape, tiling, blocks, finish), shape.columns % 128 == 0});
+  }
+}
+
+// Of products of f8e4m3fn, times factors of the columns, in another type.
+codegen::PairFunction scaled(const ManyRowsShape& shape, DType result) {
+  codegen::Body b;
+  const auto product = b.in("f32" + extents(shape.rows, shape.columns));
+  const auto y =
+      b.fn(ScalarFn::kMul, {product, b.in("f32[" + std::to_string(shape.columns) + "]")});
+  b.out(result == DType::kF32 ? y : b.op(ir::Cast{result}, {y}));
+  return finish_of(b, shape.columns);
+}
+
 std::vector<Variant> variants() {
   std::vector<Variant> all;
   for (const ManyRowsShape& shape : {ManyRowsShape{DType::kBF16, 4096, 3072, 768, true},
                                      ManyRowsShape{DType::kF16, 1000, 1000, 520, false}}) {
-    for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
-      const int64_t blocks = many_rows_blocks(shape, tiling, kMultiprocessors);
-      for (const End end : {End::kGelu, End::kResidual, End::kSwiglu}) {
-        ManyRowsShape one = shape;
-        one.halves = end == End::kSwiglu ? 2 : 1;
-        if (one.halves == 2 && tiling.columns < 128) continue;
-        all.push_back({extents(shape.rows, shape.columns) + " " + to_string(tiling) + " " +
-                           kEndNames[static_cast<size_t>(end)],
-                       many_rows_text(one, tiling, blocks, finish_of(one, end)),
-                       shape.columns % 128 == 0});
-      }
+    for (const End end : {End::kGelu, End::kResidual, End::kSwiglu}) {
+      add_variants(shape, kEndNames[static_cast<size_t>(end)], finish_of(shape, end), all);
+    }
+  }
+  for (const ManyRowsShape& shape : {ManyRowsShape{DType::kF8E4M3FN, 4096, 3072, 768, true},
+                                     ManyRowsShape{DType::kF8E4M3FN, 1000, 1008, 528, false}}) {
+    for (const DType result : {DType::kF32, DType::kBF16, DType::kF8E4M3FN}) {
+      add_variants(shape, "as " + std::string(to_string(result)), scaled(shape, result), all);
     }
   }
   return all;
@@ -108,7 +128,11 @@ TEST(ManyRowsKernel, TilingsFitAndHaveNames) {
   std::set<std::string> names;
   for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
     EXPECT_TRUE(names.insert(to_string(tiling)).second) << to_string(tiling);
-    EXPECT_LE(many_rows_shared_bytes({}, tiling), kMostShared) << to_string(tiling);
+    for (const DType result : {DType::kBF16, DType::kF32, DType::kF8E4M3FN}) {
+      const ManyRowsShape shape{DType::kF8E4M3FN, 256, 256, 256, true, 1, result};
+      if (!takes(tiling, shape)) continue;
+      EXPECT_LE(many_rows_shared_bytes(shape, tiling), kMostShared) << to_string(tiling);
+    }
     const ManyRowsBoxes boxes = many_rows_boxes({}, tiling);
     // Boxes of a cluster begin on 8 rows, where the pattern of swapped pieces begins anew.
     EXPECT_TRUE(boxes.x % 8 == 0 && boxes.x <= 256) << to_string(tiling);
@@ -130,6 +154,20 @@ TEST(ManyRowsKernel, OffersTheTilingsThatFillTheGpu) {
   // 22 x 6 tiles of 192 x 128 are one for each multiprocessor.
   const auto exact = many_rows_tilings({DType::kF16, 4096, 768, 3072, true}, 132);
   EXPECT_EQ(to_string(exact.front()), "192x128.r4.c1x2");
+}
+
+TEST(ManyRowsKernel, AddsUpProductsOfBytesInStepsToo) {
+  for (const auto& [rows, columns, depth] :
+       {std::array<int64_t, 3>{64, 768, 768}, {2048, 28672, 4096}, {8192, 8192, 8192}}) {
+    const auto tilings = many_rows_tilings({DType::kF8E4M3FN, rows, columns, depth, true}, 132);
+    const auto steps = std::ranges::count_if(tilings, &ManyRowsTiling::in_steps);
+    EXPECT_GE(steps, 1) << rows;
+    EXPECT_LT(static_cast<size_t>(steps), tilings.size()) << rows;
+    EXPECT_LE(tilings.size(), 5u) << rows;
+  }
+  for (const auto& tiling : many_rows_tilings({DType::kBF16, 2048, 4096, 4096, true}, 132)) {
+    EXPECT_FALSE(tiling.in_steps);
+  }
 }
 
 TEST(ManyRowsKernel, JoinsHalvesInTilesOfBoth) {
@@ -172,7 +210,8 @@ TEST(ManyRowsKernel, SaysWhatItDoesNotTake) {
   EXPECT_EQ(refusal({DType::kBF16, 1, 8, 8, true}), "");
   EXPECT_EQ(refusal({DType::kBF16, 1, 8, 8, true}, 100),
             "the GPU has compute capability 10.0, 9.0 expected");
-  EXPECT_EQ(refusal({DType::kF32, 64, 8, 8, true}), "the operands are f32, f16 or bf16 expected");
+  EXPECT_EQ(refusal({DType::kF32, 64, 8, 8, true}),
+            "the operands are f32, f16, bf16 or f8e4m3fn expected");
   EXPECT_EQ(refusal({DType::kF16, 64, 8, 100, true}),
             "rows of 100 elements do not begin on 16-byte boundaries");
   EXPECT_EQ(refusal({DType::kF16, 64, 1001, 64, true}),

@@ -62,6 +62,8 @@ struct Float8 {
   }
 
   KILN_DEVICE static unsigned encode(float value, bool saturate) {
+    constexpr bool kE4m3 = kMantissa == 3 && !kFnuz;
+    if (kConvertsToE4m3 && kE4m3 && saturate) return e4m3_of(value);
     const unsigned bits = bits_of(value);
     const unsigned sign = bits >> 24 & 0x80;
     const unsigned magnitude = bits & 0x7FFFFFFF;

@@ -36,6 +36,19 @@ KILN_DEVICE unsigned bf16_of(float x) {
   return bits;
 }
 
+// To f8e4m3fn; beyond its largest number that one.
+#if __CUDA_ARCH__ >= 890
+constexpr bool kConvertsToE4m3 = true;
+KILN_DEVICE unsigned e4m3_of(float x) {
+  unsigned short bits;
+  asm("cvt.rn.satfinite.e4m3x2.f32 %0, %1, %2;" : "=h"(bits) : "f"(0.0f), "f"(x));
+  return bits;
+}
+#else
+constexpr bool kConvertsToE4m3 = false;
+KILN_DEVICE unsigned e4m3_of(float) { return 0; }
+#endif
+
 // 1 / x within one unit in the last place, for 2^-126 <= |x| <= 2^126; beyond that it is 0.
 KILN_DEVICE float quick_reciprocal(float x) {
   float y;

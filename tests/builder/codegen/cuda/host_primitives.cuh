@@ -231,6 +231,28 @@ static inline unsigned bf16_of(float x) {
   return (bits + 0x7FFF + (bits >> 16 & 1)) >> 16;
 }
 
+static inline float float_of_e4m3(unsigned bits) {
+  const unsigned exponent = bits >> 3 & 0xF, mantissa = bits & 7;
+  const float size =
+      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
+                    : std::ldexp(static_cast<float>(8 + mantissa), static_cast<int>(exponent) - 10);
+  return (bits & 0x7F) == 0x7F ? NAN : bits & 0x80 ? -size : size;
+}
+
+static constexpr bool kConvertsToE4m3 = true;
+// The nearest of all codes, of two the even one.
+static inline unsigned e4m3_of(float x) {
+  if (x != x) return 0x7F;
+  const double size = std::fabs(static_cast<double>(x));
+  unsigned best = 0;
+  for (unsigned code = 1; code <= 0x7E; ++code) {
+    const double there = std::fabs(size - float_of_e4m3(code));
+    const double before = std::fabs(size - float_of_e4m3(best));
+    if (there < before || (there == before && code % 2 == 0)) best = code;
+  }
+  return best | (std::signbit(x) ? 0x80u : 0u);
+}
+
 static inline float quick_reciprocal(float x) { return std::fabs(x) > 0x1p126f ? 0 : 1 / x; }
 static inline float min_or_nan(float a, float b) { return a < b || a != a ? a : b; }
 static inline float max_or_nan(float a, float b) { return a > b || a != a ? a : b; }
@@ -326,14 +348,6 @@ static inline void load_four(unsigned (&m)[4], const void* row) {
 static inline void load_matrices(unsigned (&m)[4], const void* row) { load_four<false>(m, row); }
 static inline void load_matrices_transposed(unsigned (&m)[4], const void* row) {
   load_four<true>(m, row);
-}
-
-static inline float float_of_e4m3(unsigned bits) {
-  const unsigned exponent = bits >> 3 & 0xF, mantissa = bits & 7;
-  const float size =
-      exponent == 0 ? std::ldexp(static_cast<float>(mantissa), -9)
-                    : std::ldexp(static_cast<float>(8 + mantissa), static_cast<int>(exponent) - 10);
-  return (bits & 0x7F) == 0x7F ? NAN : bits & 0x80 ? -size : size;
 }
 
 static inline void halves_of_e4m3(unsigned four, unsigned& low, unsigned& high) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <random>
 
+#include "builder/codegen/cuda/cuda_text.h"
 #include "builder/codegen/cuda/point_function.h"
 #include "builder/codegen/lower_loop.h"
 #include "tests/builder/codegen/body.h"
@@ -24,7 +25,7 @@ struct Case {
 };
 
 std::vector<Case> cases() {
-  std::vector<Case> all(7);
+  std::vector<Case> all(9);
   {
     Case& one = all[0];
     one.name = "bias and gelu";
@@ -83,12 +84,25 @@ std::vector<Case> cases() {
     const auto gate = b.fn(ScalarFn::kTanh, {b.half(x, 0)});
     b.out(b.fn(ScalarFn::kAdd, {b.fn(ScalarFn::kMul, {b.half(x, 1), gate}), b.in("f16[6x40]")}));
   }
+  {
+    Case& one = all[7];
+    one.name = "f32 as it is, and a residual that is read where it lies";
+    Body& b = one.body;
+    b.out(b.fn(ScalarFn::kMul, {b.in("f32[6x40]"), b.in("f32[6x40]")}));
+  }
+  {
+    Case& one = all[8];
+    one.name = "quantised";
+    Body& b = one.body;
+    const auto scaled = b.fn(ScalarFn::kMul, {b.in("f32[6x40]"), b.in("f32[40]")});
+    b.out(b.op(ir::Cast{DType::kF8E4M3FN}, {b.fn(ScalarFn::kMul, {scaled, b.scalar(600.0f)})}));
+  }
   return all;
 }
 
 // A kernel that finishes all pairs, one after the other.
 std::string text_of(const loop::LoopKernel& kernel, const PairFunction& finish) {
-  const std::string type(kernel.buffers[0].dtype == DType::kF16 ? "f16" : "bf16");
+  const std::string type(element_type(kernel.buffers[0].dtype));
   const std::string result = "b" + std::to_string(kernel.buffers.size() - 1);
   const std::string at = "row * " + std::to_string(kColumns) + " + column";
   std::string elements;
@@ -106,9 +120,9 @@ std::string text_of(const loop::LoopKernel& kernel, const PairFunction& finish) 
          ") {\n  const Operands operands{" + finish.arguments + "};\n  for (int row = 0; row < " +
          std::to_string(kRows) + "; ++row) {\n    for (int column = 0; column < " +
          std::to_string(kColumns) + "; column += 2) {\n      const int at = " + at +
-         ";\n      const Elements elements[] = {" + elements + "};\n      const Pack<" + type +
-         ", 2> made{{finish(operands, elements, " + residual + ", row, column)}};\n      store(" +
-         result + ", at, made);\n    }\n  }\n}\n";
+         ";\n      const Elements elements[] = {" + elements +
+         "};\n      auto made = finish(operands, elements, " + residual +
+         ", row, column);\n      store(" + result + ", at, made);\n    }\n  }\n}\n";
 }
 
 TEST(PairFunction, FinishesTwoElements) {
@@ -142,7 +156,10 @@ TEST(PairFunction, FinishesTwoElements) {
     const auto a = test::to_doubles({type, SharedBytes::take(Bytes((*found)[0]))});
     const auto b = test::to_doubles({type, SharedBytes::take(Bytes((*want)[0]))});
     // The product's sum is not rounded before what follows it; here it is of 16 bits already.
-    const double ulp = type.dtype == DType::kF16 ? 0x1p-10 : 0x1p-7;
+    const double ulp = type.dtype == DType::kF16    ? 0x1p-10
+                       : type.dtype == DType::kBF16 ? 0x1p-7
+                       : type.dtype == DType::kF32  ? 0x1p-22
+                                                    : 0;
     for (size_t e = 0; e < b.size(); ++e) {
       ASSERT_NEAR(a[e], b[e], 2 * ulp * std::abs(b[e]) + 1e-6) << "element " << e;
     }
@@ -158,8 +175,8 @@ std::string refusal(const Body& body, int64_t columns) {
 
 TEST(PairFunction, SaysWhatItDoesNotTake) {
   Body wide, odd, moved, several, turned, thirds;
-  wide.out(wide.op(ir::Cast{DType::kF32}, {wide.in("f16[6x40]")}));
-  EXPECT_EQ(refusal(wide, 40), "the result is f32, f16 or bf16 expected");
+  wide.out(wide.op(ir::Cast{DType::kF64}, {wide.in("f16[6x40]")}));
+  EXPECT_EQ(refusal(wide, 40), "the result is f64, a float of 8 to 32 bits expected");
   odd.out(odd.fn(ScalarFn::kAdd, {odd.in("f16[6x15]"), odd.in("f16[15]")}));
   EXPECT_EQ(refusal(odd, 15), "rows of the result have odd lengths");
   moved.out(moved.transpose(moved.in("f16[6x40]"), {1, 0}));

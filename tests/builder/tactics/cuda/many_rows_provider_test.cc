@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "tests/builder/tactics/cuda/contraction_query.h"
 
 namespace kiln {
@@ -84,7 +86,7 @@ TEST_F(ManyRowsProvider, LeavesToALoopWhatItCannotMake) {
   if (const auto version = codegen::compiler_version(); !version.ok()) {
     GTEST_SKIP() << version.error().message;
   }
-  const TacticQuery region = query(gated(100, "f32"));
+  const TacticQuery region = query(gated(100, "i32"));
   std::string why;
   const auto tactics = many_rows_candidates(region, why);
   ASSERT_FALSE(tactics.empty()) << why;
@@ -101,6 +103,34 @@ TEST_F(ManyRowsProvider, LeavesToALoopWhatItCannotMake) {
   EXPECT_EQ(loop.outputs, (std::vector<LocalBuffer>{{Kind::kOutput, 0}}));
 }
 
+TEST_F(ManyRowsProvider, MultipliesCodesAndQuantises) {
+  if (const auto version = codegen::compiler_version(); !version.ok()) {
+    GTEST_SKIP() << version.error().message;
+  }
+  const TacticQuery region = query(R"(graph {
+  input %0 : f8e4m3fn[100x64] "x"
+  input %1 : f8e4m3fn[128x64] "w"
+  input %2 : f32[128] "scales"
+  %3 = matmul{transpose_a=0, transpose_b=1}(%0, %1) : f32[100x128]
+  %4 = mul(%3, %2) : f32[100x128]
+  %5 = cast{saturate=1, to="f8e4m3fn"}(%4) : f8e4m3fn[100x128]
+  output %5 "y"
+})");
+  std::string why;
+  const auto tactics = many_rows_candidates(region, why);
+  ASSERT_FALSE(tactics.empty()) << why;
+  EXPECT_TRUE(
+      std::ranges::any_of(tactics, [](const Tactic& t) { return t.key.ends_with(".steps"); }));
+  for (const Tactic& tactic : tactics) {
+    const auto lowered = many_rows_lower(region, tactic);
+    ASSERT_TRUE(lowered.ok()) << lowered.error().message;
+    ASSERT_EQ(lowered->steps.size(), 1u);
+    const auto& launch = std::get<LocalLaunch>(lowered->steps[0]);
+    EXPECT_EQ(launch.inputs.size(), 3u);
+    EXPECT_EQ(launch.tensor_maps[3].columns, 128u);
+  }
+}
+
 TEST_F(ManyRowsProvider, SaysWhatItDoesNotTake) {
   const auto why = [&](const std::string& text) { return refusal(many_rows_candidates, text); };
   EXPECT_EQ(why(product("f16[64x64]", "f16[64x8]", "f16[64x8]", 0, 0)),
@@ -114,7 +144,7 @@ TEST_F(ManyRowsProvider, SaysWhatItDoesNotTake) {
   EXPECT_EQ(why(product("f16[8x64]", "f16[8x64]", "f16[8x8]")),
             "the product has 8 rows, 9 or more expected");
   EXPECT_EQ(why(product("f32[64x64]", "f32[8x64]", "f32[64x8]")),
-            "the operands are f32, f16 or bf16 expected");
+            "the operands are f32, f16, bf16 or f8e4m3fn expected");
   device_.compute_capability = 89;
   EXPECT_EQ(why(product("f16[64x64]", "f16[8x64]", "f16[64x8]")),
             "the GPU has compute capability 8.9, 9.0 expected");
