@@ -1,14 +1,16 @@
 """Times all linear layers of a language model for few rows, one after the other in one graph.
 
     python3 time_chain.py BIN_FOLDER WORK_FOLDER [--models llama-3-8b,llama-3.2-1b] [--rows 1]
-                          [--layers N] [--verify] [--without few-rows] [--tree HASH] [--json FILE]
+                          [--dtype bf16] [--layers N] [--verify] [--without few-rows]
+                          [--tree HASH] [--json FILE]
 
-One engine has every layer's qkv, o, gate with up, and down, and the head, with random bf16 weights
-of their own. Each product reads what the one before has made or, where that is wider than it takes,
-an input of its own; the engine runs one after the other either way. Nothing else of the model is
-there: the time bounds what its step can reach, and `read_share` is the share of the H200's measured
-read bandwidth that reading all weights once in this time takes. They are larger than the cache many
-times over, so that every replay finds them cold.
+One engine has every layer's qkv, o, gate with up, and down, and the head, with random weights of
+their own, bf16 or fp8 (e4m3 with a scale, as are the rows). Each product reads what the one before
+has made or, where that is wider than it takes, an input of its own; the engine runs one after the
+other either way. Nothing else of the model is there: the time bounds what its step can reach, and
+`read_share` is the share of the H200's measured read bandwidth that reading all weights once in
+this time takes. They are larger than the cache many times over, so that every replay finds them
+cold.
 """
 
 import argparse
@@ -17,12 +19,11 @@ import pathlib
 import sys
 import time
 
-import numpy as np
 import onnx
 import torch
 from onnx import TensorProto, helper
 
-from compare_matmuls import READ_BYTES_PER_SECOND, to_numpy
+from compare_matmuls import READ_BYTES_PER_SECOND
 from compare_torch import run
 from rows import header, row
 
@@ -31,6 +32,8 @@ MODELS = {  # layers, (columns, depth) of a layer's products, those of the head
     "llama-3.2-1b": (16, [(3072, 2048), (2048, 2048), (16384, 2048), (2048, 8192)], (128256, 2048)),
 }
 PAGE_BYTES = 4096  # on which external data begin
+DTYPES = {"bf16": (TensorProto.BFLOAT16, torch.bfloat16, 2),
+          "fp8": (TensorProto.FLOAT8E4M3FN, torch.float8_e4m3fn, 1)}
 
 
 def products_of(name, layers):
@@ -38,16 +41,18 @@ def products_of(name, layers):
     return layer * (layers or all_layers) + [head]
 
 
-def write_weights(path, products, device):
+def write_weights(path, products, dtype, device):
     """The file, and an initializer for each product."""
     torch.manual_seed(1)
+    onnx_type, torch_type, _ = DTYPES[dtype]
     initializers = []
     with open(path, "wb") as file:
         for i, (columns, depth) in enumerate(products):
             weight = torch.randn(columns, depth, device=device, dtype=torch.bfloat16)
-            data = memoryview((weight * depth ** -0.5).view(torch.int16).cpu().numpy()).cast("B")
-            tensor = TensorProto(name=f"w{i}", data_type=TensorProto.BFLOAT16,
-                                 dims=[columns, depth], data_location=TensorProto.EXTERNAL)
+            scaled = weight if dtype == "fp8" else weight * depth ** -0.5
+            data = memoryview(scaled.to(torch_type).view(torch.uint8).cpu().numpy()).cast("B")
+            tensor = TensorProto(name=f"w{i}", data_type=onnx_type, dims=[columns, depth],
+                                 data_location=TensorProto.EXTERNAL)
             for key, value in (("location", path.name), ("offset", file.tell()),
                                ("length", len(data))):
                 tensor.external_data.add(key=key, value=str(value))
@@ -63,20 +68,45 @@ def own_inputs(products):
     return {f"x{i}": depth for i, (_, depth) in enumerate(products) if i == 0 or widths[i] != depth}
 
 
-def write_model(path, products, device):
-    initializers = write_weights(path.with_suffix(".weights"), products, device)
+def product_nodes(i, x, results, dtype):
+    """y<i> from `x`: of fp8 the codes that the next one reads, or f32 where it is a result."""
+    if dtype == "bf16":
+        return [helper.make_node("Gemm", [x, f"w{i}"], [f"y{i}"], transB=1)]
+    result = f"y{i}" in results
+    nodes = [helper.make_node("DequantizeLinear", [x, "one"], [f"real_x{i}"]),
+             helper.make_node("DequantizeLinear", [f"w{i}", f"scale{i}"], [f"real_w{i}"]),
+             helper.make_node("Gemm", [f"real_x{i}", f"real_w{i}"],
+                              [f"y{i}" if result else f"real_y{i}"], transB=1)]
+    if not result:
+        nodes.append(helper.make_node("QuantizeLinear", [f"real_y{i}", "one", "zero"], [f"y{i}"]))
+    return nodes
+
+
+def scales_of(products):
+    """Such that rows of deviation 1 remain so."""
+    scalar = lambda name, kind, value: helper.make_tensor(name, kind, [], [value])
+    return [scalar("one", TensorProto.FLOAT, 1.0), scalar("zero", TensorProto.FLOAT8E4M3FN, 0.0),
+            *(scalar(f"scale{i}", TensorProto.FLOAT, depth ** -0.5)
+              for i, (_, depth) in enumerate(products))]
+
+
+def write_model(path, products, dtype, device):
+    initializers = write_weights(path.with_suffix(".weights"), products, dtype, device)
     inputs = own_inputs(products)
-    nodes = [helper.make_node("Gemm", [f"x{i}" if f"x{i}" in inputs else f"y{i - 1}", f"w{i}"],
-                              [f"y{i}"], transB=1) for i in range(len(products))]
     # The results that no other product reads.
     results = {f"y{i}": columns for i, (columns, _) in enumerate(products)
                if i + 1 == len(products) or f"x{i + 1}" in inputs}
-    bf16 = TensorProto.BFLOAT16
-    made = lambda widths: [helper.make_tensor_value_info(name, bf16, ["rows", width])
-                           for name, width in widths.items()]
-    graph = helper.make_graph(nodes, "chain", made(inputs), made(results),
-                              initializer=initializers)
-    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8),
+    nodes = []
+    for i in range(len(products)):
+        nodes += product_nodes(i, f"x{i}" if f"x{i}" in inputs else f"y{i - 1}", results, dtype)
+    if dtype == "fp8":
+        initializers += scales_of(products)
+    made = lambda kind, widths: [helper.make_tensor_value_info(name, kind, ["rows", width])
+                                 for name, width in widths.items()]
+    result_type = TensorProto.FLOAT if dtype == "fp8" else TensorProto.BFLOAT16
+    graph = helper.make_graph(nodes, "chain", made(DTYPES[dtype][0], inputs),
+                              made(result_type, results), initializer=initializers)
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 19)], ir_version=9),
               path)
 
 
@@ -106,12 +136,10 @@ def chosen_tactics(path, rows):
     return [f"{count} x {name}" for name, count in chosen.items()]
 
 
-def measure(arguments, engine, rows, inputs):
-    source = arguments.work / "in.npz"
-    np.savez(source, **{name: to_numpy(torch.randn(rows, width, dtype=torch.bfloat16))
-                        for name, width in inputs.items()})
-    command = [arguments.programs / "engine-run", engine, "--inputs", source, "--allow-unverified",
-               "--benchmark", "--warmup", "5", "--duration", str(arguments.seconds), "--json"]
+def measure(arguments, engine, rows):
+    """On random rows."""
+    command = [arguments.programs / "engine-run", engine, "--batch", rows, "--allow-unverified",
+               "--benchmark", "--warmup", "5", "--duration", arguments.seconds, "--json"]
     measured = json.loads(run(command, 300))["benchmark"]
     times = measured.get("device_ms", measured["latency_ms"])
     return [times["median"], times["p99"]]
@@ -121,17 +149,17 @@ def time_model(arguments, name, rows):
     products = products_of(name, arguments.layers)
     path = arguments.work / f"{name}.onnx"
     started = time.monotonic()
-    write_model(path, products, arguments.device)
+    write_model(path, products, arguments.dtype, arguments.device)
     written = time.monotonic()
     engine = build(arguments, path, own_inputs(products))
     print(f"{name}: model written in {written - started:.1f} s, built in "
           f"{time.monotonic() - written:.1f} s", flush=True)
     path.with_suffix(".weights").unlink()
-    weight_bytes = 2 * sum(columns * depth for columns, depth in products)
+    weight_bytes = DTYPES[arguments.dtype][2] * sum(columns * depth for columns, depth in products)
     for count in map(int, arguments.rows.split(",")):
-        times = measure(arguments, engine, count, own_inputs(products))
+        times = measure(arguments, engine, count)
         share = weight_bytes / (times[0] / 1e3) / READ_BYTES_PER_SECOND
-        rows.append(row(f"linear-layers-{name}", count, "bf16", "kiln", times,
+        rows.append(row(f"linear-layers-{name}", count, arguments.dtype, "kiln", times,
                         read_share=round(share, 4)))
         print(f"{name} rows {count}: {len(products)} products, {weight_bytes / 1e9:.2f} GB, "
               f"{times[0]:.4f} ms, {share:.4f} of the read bandwidth", flush=True)
@@ -146,6 +174,7 @@ def main():
     parser.add_argument("work", type=pathlib.Path)
     parser.add_argument("--models", default=",".join(MODELS))
     parser.add_argument("--rows", default="1")
+    parser.add_argument("--dtype", default="bf16", choices=DTYPES)
     parser.add_argument("--layers", type=int, default=0, help="instead of the model's")
     parser.add_argument("--verify", action="store_true", help="compare with the reference too")
     parser.add_argument("--without", default="", help="tactics to do without")
