@@ -25,7 +25,7 @@ class Search {
 
   // One list for each preference, best first.
   Result<std::vector<Results>> run(size_t most) {
-    KILN_RETURN_IF_ERROR(cuda::describe(cublaslt_, problem_, nullptr, described_));
+    KILN_RETURN_IF_ERROR(cuda::describe(cublaslt_, problem_, {}, described_));
     std::vector<Results> lists;
     for (uint64_t limit : kWorkspaceLimits) {
       KILN_ASSIGN_OR_RETURN(lists.emplace_back(),
@@ -43,16 +43,17 @@ class Search {
     const auto compute = cuda::compute_type_of(problem_.compute);
     const auto scale = cuda::scale_type_of(problem_.compute);
     const auto operand = cuda::data_type_of(problem_.operand_dtype);
+    const auto addend = cuda::data_type_of(cuda::addend_dtype(problem_));
     const auto result = cuda::data_type_of(problem_.result_dtype);
     KILN_RETURN_IF_ERROR(
         cuda::check(cublaslt_,
-                    cublaslt_.algo_get_ids(handle_, compute, scale, operand, operand, result,
+                    cublaslt_.algo_get_ids(handle_, compute, scale, operand, operand, addend,
                                            result, kMostIds, ids.data(), &count),
                     "asking cuBLASLt for its algorithms"));
     Results found;
     for (int i = 0; i < std::min(count, kMostIds); ++i) {
       Results one(1);
-      const auto made = cublaslt_.algo_init(handle_, compute, scale, operand, operand, result,
+      const auto made = cublaslt_.algo_init(handle_, compute, scale, operand, operand, addend,
                                             result, ids[static_cast<size_t>(i)], &one[0].algo);
       if (made != CUBLAS_STATUS_SUCCESS) continue;
       KILN_ASSIGN_OR_RETURN(
@@ -84,7 +85,7 @@ class Search {
     }
     int count = 0;
     const auto status = cublaslt_.algo_get_heuristic(
-        handle_, &described_.operation, &described_.b, &described_.a, &described_.d, &described_.d,
+        handle_, &described_.operation, &described_.b, &described_.a, &described_.c, &described_.d,
         &preference, static_cast<int>(results.size()), results.data(), &count);
     if (status == CUBLAS_STATUS_NOT_SUPPORTED) return Results{};
     KILN_RETURN_IF_ERROR(cuda::check(cublaslt_, status, "asking cuBLASLt's heuristics"));

@@ -31,19 +31,19 @@ class ScalarReplay {
  public:
   ScalarReplay(const Graph& body, ValueId from) : body_(body), from_(from) {}
 
-  // In f64, without the casts between. The nodes that it took are in `seen`.
-  Result<std::vector<double>> run(const std::vector<double>& x, std::set<NodeId>& seen) {
+  // In f64, without the casts between, up to `output`. The nodes that it took are in `seen`.
+  Result<std::vector<double>> run(const std::vector<double>& x, ValueId output,
+                                  std::set<NodeId>& seen) {
     const TensorType type{DType::kF64, {static_cast<int64_t>(x.size())}};
     map_[from_] = graph_.add_input("x", type);
     for (NodeId id : body_.topological_order()) {
       const ir::Node& node = body_.node(id);
       const bool reached = std::any_of(node.inputs.begin(), node.inputs.end(),
                                        [&](ValueId input) { return map_.count(input) > 0; });
-      if (!reached) continue;
+      if (!reached || map_.count(output)) continue;
       KILN_RETURN_IF_ERROR(copy(node));
       seen.insert(id);
     }
-    const ValueId output = body_.outputs()[0];
     if (!map_.count(output)) return refuse("the result does not depend on the product");
     graph_.mark_output(map_[output]);
     std::vector<std::byte> bytes(x.size() * sizeof(double));
@@ -111,18 +111,19 @@ std::optional<Activation> activation_of(const std::vector<double>& x, const std:
 class Match {
  public:
   Match(const Graph& body, NodeId anchor, FusedMatmul& fused)
-      : body_(body), at_(body.result(anchor)), fused_(fused) {
+      : body_(body), at_(body.result(anchor)), end_(body.outputs()[0]), fused_(fused) {
     seen_.insert(anchor);
   }
 
   Result<> run() {
+    if (cuda::quantises(fused_.problem)) KILN_RETURN_IF_ERROR(quantisation());
     for (;;) {
       skip_conversions();
       const ir::Node* user = only_user();
       if (user == nullptr || !(factor(*user) || addition(*user))) break;
     }
     if (residual_) fused_.operands.push_back(*residual_);
-    if (at_ != body_.outputs()[0]) KILN_RETURN_IF_ERROR(activation());
+    if (at_ != end_) KILN_RETURN_IF_ERROR(activation());
     if (seen_.size() != body_.topological_order().size()) return refuse("the epilogue is no chain");
     return Ok();
   }
@@ -132,18 +133,41 @@ class Match {
   Result<> activation() {
     std::vector<double> x;
     for (int i = -96; i <= 96; ++i) x.push_back(i / 12.0);
-    KILN_ASSIGN_OR_RETURN(const auto y, ScalarReplay(body_, at_).run(x, seen_));
+    KILN_ASSIGN_OR_RETURN(const auto y, ScalarReplay(body_, at_).run(x, end_, seen_));
     constexpr double kExact = 1e-6, kHalf = 5e-4;
-    const bool narrow = bits_of(body_.type(body_.outputs()[0]).dtype) == 16;
+    const bool narrow = bits_of(body_.type(body_.outputs()[0]).dtype) <= 16;
     const auto activation = activation_of(x, y, narrow ? kHalf : kExact);
     if (!activation) return refuse("the activation is none of cuBLASLt's");
     fused_.problem.activation = *activation;
     return Ok();
   }
 
+  // The last nodes of the body: a cast to codes and, in front of it, a division or product by one
+  // number.
+  Result<> quantisation() {
+    const NodeId last = body_.value(end_).producer;
+    const auto* cast = std::get_if<ir::Cast>(&body_.node(last).op);
+    if (cast == nullptr || !cast->saturate) return refuse("the result is not saturated last");
+    seen_.insert(last);
+    end_ = body_.node(last).inputs[0];
+    const NodeId scaling = body_.value(end_).producer;
+    if (scaling == ir::kNoNode) return refuse("the result does not depend on the product");
+    const ir::Node& node = body_.node(scaling);
+    const ScalarFn fn = function_of(node);
+    if (fn != ScalarFn::kMul && fn != ScalarFn::kDiv) return Ok();
+    const auto number = clean::splat_of(body_, node.inputs[1]);
+    if (!number || body_.type(node.inputs[0]).shape != body_.type(end_).shape) return Ok();
+    const double scale = fn == ScalarFn::kDiv ? 1 / *number : *number;
+    if (!std::isnormal(static_cast<float>(scale))) return refuse("the scale is no number");
+    fused_.scale = static_cast<float>(scale);
+    seen_.insert(scaling);
+    end_ = node.inputs[0];
+    return Ok();
+  }
+
   const ir::Node* only_user() const {
     const auto& uses = body_.value(at_).uses;
-    if (uses.size() != 1 || body_.is_output(at_)) return nullptr;
+    if (at_ == end_ || uses.size() != 1) return nullptr;
     return &body_.node(uses[0].node);
   }
 
@@ -194,7 +218,8 @@ class Match {
     if (!fused_.problem.bias && takes_bias() && is_bias(body_.type(addend).shape)) {
       fused_.problem.bias = true;
       fused_.operands.push_back(source->first);
-    } else if (!residual_ && body_.type(addend).shape == body_.type(at_).shape &&
+    } else if (!residual_ && !cuda::quantises(fused_.problem) &&
+               body_.type(addend).shape == body_.type(at_).shape &&
                stored.dtype == fused_.problem.result_dtype) {
       fused_.problem.residual = true;
       residual_ = source->first;
@@ -235,7 +260,7 @@ class Match {
   int64_t columns() const { return fused_.problem.n; }
 
   const Graph& body_;
-  ValueId at_;
+  ValueId at_, end_;  // end_: what the call stores, before it is quantised
   FusedMatmul& fused_;
   std::optional<ValueId> residual_;  // goes behind the bias, whichever came first
   std::set<NodeId> seen_;

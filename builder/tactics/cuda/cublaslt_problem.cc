@@ -88,7 +88,8 @@ Result<Compute> compute_of(const MatmulRequest& request) {
   }
   if (operand == DType::kF64 && result == operand) return Compute::kF64;
   const bool codes = operand == DType::kF8E4M3FN;
-  if (codes && (result == DType::kF32 || result == DType::kF16 || result == DType::kBF16)) {
+  if (codes && (result == operand || result == DType::kF32 || result == DType::kF16 ||
+                result == DType::kBF16)) {
     return Compute::kF32;
   }
   const bool half = operand == DType::kF16 || operand == DType::kBF16;
@@ -120,7 +121,8 @@ Result<MatmulProblem> matmul_problem(const MatmulRequest& request) {
   merge_into_rows(p, axes);
   merge_neighbours(axes);
   set_batch(p, std::move(axes));
-  const TensorType inputs[] = {request.a, request.b};
+  std::vector<TensorType> inputs = {request.a, request.b};
+  if (cuda::quantises(p)) inputs.push_back({DType::kF32, {}});
   auto fits = cuda::check(p, inputs, {&request.result, 1});
   if (!fits.ok()) return refuse(fits.error().message);  // too many calls or batch axes
   return p;

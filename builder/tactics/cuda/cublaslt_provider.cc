@@ -43,9 +43,16 @@ Result<LibraryCall> make_call(const TacticQuery& query, const FusedMatmul& fused
                               std::string_view algorithm, Lowered& lowered) {
   KILN_ASSIGN_OR_RETURN(LibraryCall call, matmul_call(fused.problem, algorithm));
   for (size_t i = 0; i < fused.operands.size(); ++i) {
-    const DType wanted = i < 2 ? fused.problem.operand_dtype : fused.problem.result_dtype;
+    const DType wanted = i < 2 ? fused.problem.operand_dtype : cuda::addend_dtype(fused.problem);
     KILN_ASSIGN_OR_RETURN(call.inputs.emplace_back(),
                           operand_buffer(query, fused.operands[i], wanted, lowered));
+  }
+  if (cuda::quantises(fused.problem)) {
+    const auto* bytes = reinterpret_cast<const std::byte*>(&fused.scale);
+    lowered.constants.push_back(
+        {{DType::kF32, {}}, SharedBytes::take({bytes, bytes + sizeof fused.scale})});
+    call.inputs.push_back(
+        {LocalBuffer::Kind::kConstant, static_cast<uint32_t>(lowered.constants.size() - 1)});
   }
   return call;
 }
@@ -123,7 +130,7 @@ Result<cuda::MatmulProblem> fused_problem(const TacticQuery& query) {
   for (size_t i = 2; i < fused.operands.size(); ++i) {
     KILN_RETURN_IF_ERROR([&]() -> Result<> {
       const auto buffer =
-          operand_buffer(query, fused.operands[i], fused.problem.result_dtype, scratch);
+          operand_buffer(query, fused.operands[i], cuda::addend_dtype(fused.problem), scratch);
       return buffer.ok() ? Ok() : Result<>(buffer.error());
     }());
   }

@@ -68,12 +68,13 @@ Result<> write_field(const CublasLtApi& cublaslt, cublasLtMatmulAlgo_t& algorith
 Result<cublasLtMatmulAlgo_t> rebuild(const CublasLtApi& cublaslt, cublasLtHandle_t handle,
                                      const MatmulProblem& p, const MatmulAlgorithm& algorithm) {
   const cudaDataType_t operand = data_type_of(p.operand_dtype);
-  const cudaDataType_t result = data_type_of(p.result_dtype);
+  const cudaDataType_t addend = data_type_of(addend_dtype(p)),
+                       result = data_type_of(p.result_dtype);
   cublasLtMatmulAlgo_t made = {};
   KILN_RETURN_IF_ERROR(check(
       cublaslt,
       cublaslt.algo_init(handle, compute_type_of(p.compute), scale_type_of(p.compute), operand,
-                         operand, result, result, static_cast<int>(algorithm.config[0]), &made),
+                         operand, addend, result, static_cast<int>(algorithm.config[0]), &made),
       "making cuBLASLt's algorithm " + std::to_string(algorithm.config[0])));
   for (size_t field = 1; field < MatmulAlgorithm::kFields; ++field) {
     KILN_ASSIGN_OR_RETURN(const uint32_t value, read_field(cublaslt, made, field));

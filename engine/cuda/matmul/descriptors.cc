@@ -24,7 +24,7 @@ class Describe {
   Describe(const CublasLtApi& cublaslt, const MatmulProblem& problem)
       : cublaslt_(cublaslt), problem_(problem) {}
 
-  Result<> operation(const void* bias, cublasLtMatmulDesc_t to) const {
+  Result<> operation(const MatmulAddends& addends, cublasLtMatmulDesc_t to) const {
     const Compute compute = problem_.compute;
     KILN_RETURN_IF_ERROR(check(cublaslt_,
                                cublaslt_.matmul_desc_init(to, sizeof *to, compute_type_of(compute),
@@ -37,10 +37,18 @@ class Describe {
     if (compute == Compute::kFastF32) {
       KILN_RETURN_IF_ERROR(set(to, CUBLASLT_MATMUL_DESC_FAST_ACCUM, int8_t{1}));
     }
-    if (!problem_.bias) return Ok();
     // Some versions refuse a bias without an address; any aligned one does for asking.
     alignas(64) static constexpr char kSomewhere = 0;
-    return set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, bias != nullptr ? bias : &kSomewhere);
+    const auto address = [](const void* known) { return known != nullptr ? known : &kSomewhere; };
+    if (quantises(problem_)) {
+      KILN_RETURN_IF_ERROR(set(to, CUBLASLT_MATMUL_DESC_D_SCALE_POINTER, address(addends.scale)));
+    }
+    if (!problem_.bias) return Ok();
+    if (bits_of(problem_.operand_dtype) == 8) {
+      const auto type = static_cast<int32_t>(data_type_of(addend_dtype(problem_)));
+      KILN_RETURN_IF_ERROR(set(to, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, type));
+    }
+    return set(to, CUBLASLT_MATMUL_DESC_BIAS_POINTER, address(addends.bias));
   }
 
   // `rows` and `columns` of the operand, row-major as all of ours.
@@ -86,12 +94,13 @@ class Describe {
 
 }  // namespace
 
-Result<> describe(const CublasLtApi& cublaslt, const MatmulProblem& p, const void* bias,
+Result<> describe(const CublasLtApi& cublaslt, const MatmulProblem& p, const MatmulAddends& addends,
                   MatmulDescriptors& descriptors) {
   const Describe to(cublaslt, p);
-  KILN_RETURN_IF_ERROR(to.operation(bias, &descriptors.operation));
+  KILN_RETURN_IF_ERROR(to.operation(addends, &descriptors.operation));
   KILN_RETURN_IF_ERROR(to.layout(p.a, p.operand_dtype, p.m, p.k, &descriptors.a));
   KILN_RETURN_IF_ERROR(to.layout(p.b, p.operand_dtype, p.k, p.n, &descriptors.b));
+  KILN_RETURN_IF_ERROR(to.layout(p.d, addend_dtype(p), p.m, p.n, &descriptors.c));
   return to.layout(p.d, p.result_dtype, p.m, p.n, &descriptors.d);
 }
 

@@ -15,12 +15,17 @@ struct MatmulDescriptors {
   MatmulDescriptors& operator=(const MatmulDescriptors&) = delete;
 
   cublasLtMatmulDescOpaque_t operation = {};
-  cublasLtMatrixLayoutOpaque_t a = {}, b = {}, d = {};  // ours; the residual is laid out as d
+  cublasLtMatrixLayoutOpaque_t a = {}, b = {}, c = {}, d = {};  // ours; c: the residual
 };
 
-// `bias` is a device address; null if there is none, or to ask for algorithms only.
-Result<> describe(const CublasLtApi& cublaslt, const MatmulProblem& problem, const void* bias,
-                  MatmulDescriptors& descriptors);
+// Device addresses; null if there is none, or to ask for algorithms only.
+struct MatmulAddends {
+  const void* bias = nullptr;
+  const void* scale = nullptr;
+};
+
+Result<> describe(const CublasLtApi& cublaslt, const MatmulProblem& problem,
+                  const MatmulAddends& addends, MatmulDescriptors& descriptors);
 
 cudaDataType_t data_type_of(DType dtype);  // REQUIRES: f16, bf16, f32, f64 or f8e4m3fn
 cublasComputeType_t compute_type_of(MatmulProblem::Compute compute);

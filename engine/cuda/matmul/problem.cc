@@ -70,6 +70,8 @@ Result<> check_dtypes(const MatmulProblem& p) {
       Row{DType::kF8E4M3FN, DType::kF32, Compute::kF32},
       Row{DType::kF8E4M3FN, DType::kF16, Compute::kF32},
       Row{DType::kF8E4M3FN, DType::kBF16, Compute::kF32},
+      Row{DType::kF8E4M3FN, DType::kF8E4M3FN, Compute::kF32},
+      Row{DType::kF8E4M3FN, DType::kF8E4M3FN, Compute::kFastF32},
       Row{DType::kF8E4M3FN, DType::kF32, Compute::kFastF32},
       Row{DType::kF8E4M3FN, DType::kF16, Compute::kFastF32},
       Row{DType::kF8E4M3FN, DType::kBF16, Compute::kFastF32},
@@ -94,6 +96,9 @@ Result<> check_codes(const MatmulProblem& p) {
   }
   if (p.bias && p.result_dtype == DType::kF32) {
     return corrupt("an f32 bias is added to 8-bit operands' product, expected none");
+  }
+  if (quantises(p) && p.residual) {
+    return corrupt("a residual is added to a result of 8-bit codes, expected none");
   }
   constexpr int64_t kPiece = 16;
   const auto check_multiple = [](std::string_view name, int64_t value) -> Result<> {
@@ -154,6 +159,10 @@ Result<> check_result(const MatmulProblem& p, const TensorType& type) {
 
 }  // namespace
 
+DType addend_dtype(const MatmulProblem& problem) {
+  return quantises(problem) ? DType::kBF16 : problem.result_dtype;
+}
+
 std::string_view to_string(Compute compute) {
   constexpr std::string_view kNames[] = {"f32", "tf32", "f64", "fast_f32"};
   return kNames[static_cast<size_t>(compute)];
@@ -198,7 +207,7 @@ uint64_t alignment_of(const MatmulProblem& problem) {
 
 Result<> check(const MatmulProblem& p, std::span<const TensorType> inputs,
                std::span<const TensorType> outputs) {
-  const size_t expected = size_t{2} + p.bias + p.residual;
+  const size_t expected = size_t{2} + p.bias + p.residual + quantises(p);
   if (inputs.size() != expected || outputs.size() != 1) {
     return corrupt("there are " + std::to_string(inputs.size()) + " inputs and " +
                    std::to_string(outputs.size()) + " outputs, expected " +
@@ -213,13 +222,17 @@ Result<> check(const MatmulProblem& p, std::span<const TensorType> inputs,
   KILN_RETURN_IF_ERROR(check_view(p, p.b, p.k, p.n, inputs[1], "b"));
   KILN_RETURN_IF_ERROR(check_result(p, outputs[0]));
   if (p.bias) {
-    KILN_RETURN_IF_ERROR(check_dtype(inputs[2], p.result_dtype, "the bias"));
+    KILN_RETURN_IF_ERROR(check_dtype(inputs[2], addend_dtype(p), "the bias"));
     KILN_RETURN_IF_ERROR(check_range("the bias's length", inputs[2].elements(), p.n, p.n));
   }
   if (p.residual) {
     const TensorType& residual = inputs.back();
     KILN_RETURN_IF_ERROR(check_dtype(residual, p.result_dtype, "the residual"));
     KILN_RETURN_IF_ERROR(check_view(p, p.d, p.m, p.n, residual, "the residual"));
+  }
+  if (quantises(p)) {
+    KILN_RETURN_IF_ERROR(check_dtype(inputs.back(), DType::kF32, "the scale"));
+    KILN_RETURN_IF_ERROR(check_range("the scale's length", inputs.back().elements(), 1, 1));
   }
   return Ok();
 }

@@ -20,7 +20,7 @@ struct MatrixView {
 };
 
 // d = activation(alpha * a b [+ residual] [+ bias]); a [m, k], b [k, n], residual laid out as d
-// [m, n], bias [n].
+// [m, n], bias [n]. A d of f8e4m3fn is multiplied by `scale`, one f32, and saturated.
 struct MatmulProblem {
   enum class Compute : uint8_t {
     kF32,   // products and sums in f32
@@ -35,7 +35,7 @@ struct MatmulProblem {
   // is a call of its own.
   std::vector<int64_t> batch;
   DType operand_dtype = DType::kF32;  // of a and b
-  DType result_dtype = DType::kF32;   // of d, bias and residual
+  DType result_dtype = DType::kF32;   // of d
   MatrixView a, b, d;                 // d is not transposed
   Compute compute = Compute::kF32;
   double alpha = 1;
@@ -43,6 +43,13 @@ struct MatmulProblem {
   Activation activation = Activation::kNone;
   friend bool operator==(const MatmulProblem&, const MatmulProblem&) = default;
 };
+
+// Whether d is of codes, which take a scale.
+inline bool quantises(const MatmulProblem& problem) {
+  return problem.result_dtype == DType::kF8E4M3FN;
+}
+// Of bias and residual: d's, but bf16 where d is of codes.
+DType addend_dtype(const MatmulProblem& problem);
 
 std::string_view to_string(MatmulProblem::Compute compute);        // "f32", "tf32", "f64", ...
 std::string_view to_string(MatmulProblem::Activation activation);  // "none", "relu", "gelu_tanh"
@@ -58,8 +65,8 @@ int64_t call_offset(const MatmulProblem& problem, const MatrixView& view, int64_
 uint64_t alignment_of(const MatmulProblem& problem);
 
 // Whether cuBLASLt's GPU code, given the tensors' addresses, stays within them and fills the
-// result: inputs are a, b, then bias, then residual, where there are any. The error names field,
-// found and expected; its code is kCorruptData. REQUIRES: extents of the types are checked.
+// result: inputs are a, b, then bias, residual and scale, where there are any. The error names
+// field, found and expected; its code is kCorruptData. REQUIRES: extents of the types are checked.
 Result<> check(const MatmulProblem& problem, std::span<const TensorType> inputs,
                std::span<const TensorType> outputs);
 

@@ -39,12 +39,12 @@ Result<cublasLtMatmulAlgo_t> load_algorithm(const CublasLtApi& cublaslt, cublasL
     return refused(algorithm.error().message);
   }
   MatmulDescriptors described;
-  KILN_RETURN_IF_ERROR(describe(cublaslt, call.problem, nullptr, described));
+  KILN_RETURN_IF_ERROR(describe(cublaslt, call.problem, {}, described));
   cublasLtMatmulHeuristicResult_t result = {};
   const auto checked =
       check(cublaslt,
             cublaslt.algo_check(handle, &described.operation, &described.b, &described.a,
-                                &described.d, &described.d, &*algorithm, &result),
+                                &described.c, &described.d, &*algorithm, &result),
             "checking it");
   if (!checked.ok()) {
     if (checked.error().code != ErrorCode::kUnsupported) return checked.error();
@@ -65,15 +65,16 @@ class Enqueue {
     const plan::Matmul& plan = *step.step;
     a_ = read(spaces, plan.inputs[0]);
     b_ = read(spaces, plan.inputs[1]);
-    if (step.problem.bias) bias_ = read(spaces, plan.inputs[2]);
+    if (step.problem.bias) addends_.bias = read(spaces, plan.inputs[2]);
+    if (quantises(step.problem)) addends_.scale = read(spaces, plan.inputs.back());
     d_ = static_cast<std::byte*>(spaces.write(plan.outputs[0].buffer));
-    residual_ = step.problem.residual ? read(spaces, plan.inputs.back()) : d_;
+    if (step.problem.residual) residual_ = read(spaces, plan.inputs.back());
     workspace_ = spaces.write(plan.workspace);
   }
 
   Result<> run(CUstream stream) const {
     MatmulDescriptors described;
-    KILN_RETURN_IF_ERROR(describe(cublaslt_, step_.problem, bias_, described));
+    KILN_RETURN_IF_ERROR(describe(cublaslt_, step_.problem, addends_, described));
     const int64_t calls = calls_of(step_.problem);
     for (int64_t call = 0; call < calls; ++call) {
       KILN_RETURN_IF_ERROR(run_call(call, described, stream));
@@ -97,14 +98,16 @@ class Enqueue {
     const bool wide = p.compute == MatmulProblem::Compute::kF64;
     const double alpha = p.alpha, beta = p.residual ? 1 : 0;
     const auto alpha_f32 = static_cast<float>(alpha), beta_f32 = static_cast<float>(beta);
+    // Without a residual it does not read c, which must be none where d is of codes.
+    const std::byte* const c = p.residual ? residual_ + d : quantises(p) ? nullptr : d_ + d;
     return check(
         cublaslt_,
         cublaslt_.matmul(handle_, const_cast<cublasLtMatmulDescOpaque_t*>(&described.operation),
                          wide ? static_cast<const void*>(&alpha) : &alpha_f32, b_ + b,
                          layout(described.b), a_ + a, layout(described.a),
-                         wide ? static_cast<const void*>(&beta) : &beta_f32, residual_ + d,
-                         layout(described.d), d_ + d, layout(described.d), &step_.algorithm,
-                         workspace_, step_.step->workspace.bytes, stream),
+                         wide ? static_cast<const void*>(&beta) : &beta_f32, c, layout(described.c),
+                         d_ + d, layout(described.d), &step_.algorithm, workspace_,
+                         step_.step->workspace.bytes, stream),
         "cublasLtMatmul");
   }
 
@@ -116,7 +119,8 @@ class Enqueue {
   const CublasLtApi& cublaslt_;
   cublasLtHandle_t handle_;
   const PreparedMatmul& step_;
-  const std::byte *a_ = nullptr, *b_ = nullptr, *bias_ = nullptr, *residual_ = nullptr;
+  const std::byte *a_ = nullptr, *b_ = nullptr, *residual_ = nullptr;
+  MatmulAddends addends_;
   std::byte* d_ = nullptr;
   void* workspace_ = nullptr;
 };

@@ -24,6 +24,7 @@ struct FakeDescription {
   int32_t transpose_a, transpose_b;
   uint32_t epilogue;
   const void* bias;
+  const void* d_scale;  // of a result of codes
   int8_t fast;
 };
 struct FakeAlgorithm {
@@ -75,6 +76,16 @@ inline void write_element(cudaDataType type, void* data, uint64_t i, double valu
     std::memcpy(&bits, &wide, sizeof bits);
     bits += 0x7fff + (bits >> 16 & 1);
     static_cast<uint16_t*>(data)[i] = static_cast<uint16_t>(bits >> 16);
+  } else if (type == CUDA_R_8F_E4M3) {
+    // The nearest code, of two as near the even one; codes grow with what they stand for.
+    const double size = std::min(std::abs(value), 448.0);
+    uint8_t best = 0;
+    for (uint8_t code = 1; code < 0x7f; ++code) {
+      const double off = std::abs(read_element(type, &code, 0) - size);
+      const double least = std::abs(read_element(type, &best, 0) - size);
+      if (off < least || (off == least && code % 2 == 0)) best = code;
+    }
+    static_cast<uint8_t*>(data)[i] = static_cast<uint8_t>(best | (value < 0 ? 0x80 : 0));
   } else {
     static_cast<float*>(data)[i] = static_cast<float>(value);
   }
@@ -119,13 +130,16 @@ inline double fake_epilogue(uint32_t epilogue, double x) {
 inline cublasStatus_t FakeCublasLt::matmul(
     cublasLtHandle_t, cublasLtMatmulDesc_t description, const void* alpha, const void* a,
     cublasLtMatrixLayout_t a_layout, const void* b, cublasLtMatrixLayout_t b_layout,
-    const void* beta, const void* c, cublasLtMatrixLayout_t, void* d,
+    const void* beta, const void* c, cublasLtMatrixLayout_t c_layout, void* d,
     cublasLtMatrixLayout_t d_layout, const cublasLtMatmulAlgo_t*, void*, size_t, cudaStream_t) {
   current()->matmuls += 1;
   const auto& to = fake<FakeDescription>(description);
   current()->fast_matmuls += to.fast;
   const auto &la = fake<FakeLayout>(a_layout), &lb = fake<FakeLayout>(b_layout);
-  const auto& ld = fake<FakeLayout>(d_layout);
+  const auto &lc = fake<FakeLayout>(c_layout), &ld = fake<FakeLayout>(d_layout);
+  const bool codes = ld.type == CUDA_R_8F_E4M3;
+  if (codes && (lc.type != CUDA_R_16BF || c != nullptr)) return CUBLAS_STATUS_INVALID_VALUE;
+  const double scale = codes ? read_element(CUDA_R_32F, to.d_scale, 0) : 1;
   const uint64_t depth = to.transpose_a == CUBLAS_OP_N ? la.columns : la.rows;
   const double factor = read_element(to.scale, alpha, 0), old = read_element(to.scale, beta, 0);
   const auto element = [](const FakeLayout& l, const void* data, int32_t batch, uint64_t row,
@@ -145,12 +159,12 @@ inline cublasStatus_t FakeCublasLt::matmul(
                  element(lb, b, batch, k, j, to.transpose_b);
         }
         sum *= factor;
-        if (old != 0) sum += old * element(ld, c, batch, i, j, CUBLAS_OP_N);
-        if ((to.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) sum += read_element(ld.type, to.bias, i);
+        if (old != 0) sum += old * element(lc, c, batch, i, j, CUBLAS_OP_N);
+        if ((to.epilogue & CUBLASLT_EPILOGUE_BIAS) != 0) sum += read_element(lc.type, to.bias, i);
         write_element(
             ld.type, d,
             static_cast<uint64_t>(batch * ld.stride) + i + j * static_cast<uint64_t>(ld.leading),
-            fake_epilogue(to.epilogue, sum));
+            scale * fake_epilogue(to.epilogue, sum));
       }
     }
   }
@@ -161,7 +175,7 @@ inline void FakeCublasLt::set_functions(cuda::CublasLtApi& api) {
   api.matmul_desc_init = [](cublasLtMatmulDesc_t to, size_t, cublasComputeType_t compute,
                             cudaDataType scale) {
     fake<FakeDescription>(to) = {
-        compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, 0};
+        compute, scale, CUBLAS_OP_N, CUBLAS_OP_N, CUBLASLT_EPILOGUE_DEFAULT, nullptr, nullptr, 0};
     return CUBLAS_STATUS_SUCCESS;
   };
   api.matmul_desc_set_attribute = [](cublasLtMatmulDesc_t to,
@@ -171,6 +185,9 @@ inline void FakeCublasLt::set_functions(cuda::CublasLtApi& api) {
     if (attribute == CUBLASLT_MATMUL_DESC_TRANSA) std::memcpy(&record.transpose_a, value, bytes);
     if (attribute == CUBLASLT_MATMUL_DESC_TRANSB) std::memcpy(&record.transpose_b, value, bytes);
     if (attribute == CUBLASLT_MATMUL_DESC_EPILOGUE) std::memcpy(&record.epilogue, value, bytes);
+    if (attribute == CUBLASLT_MATMUL_DESC_D_SCALE_POINTER) {
+      std::memcpy(&record.d_scale, value, bytes);
+    }
     if (attribute == CUBLASLT_MATMUL_DESC_FAST_ACCUM) std::memcpy(&record.fast, value, bytes);
     if (attribute == CUBLASLT_MATMUL_DESC_BIAS_POINTER) std::memcpy(&record.bias, value, bytes);
     return CUBLAS_STATUS_SUCCESS;

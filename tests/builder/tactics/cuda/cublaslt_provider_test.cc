@@ -262,6 +262,41 @@ TEST_F(CublasLtProvider, MultipliesCodesWithTheirScaleAsAlpha) {
   EXPECT_EQ(fake_.fast_matmuls, 0);
 }
 
+// A step of e4m3 is an eighth of its number.
+TEST_F(CublasLtProvider, QuantisesResultsOfCodes) {
+  const std::string scale = "  const %8 : f32[] \"c\" = 0.0625\n";
+  const std::string zero = "  const %10 : f32[] \"c\" = 0\n";
+  expect_right(codes("3 16 32", "f8e4m3fn", scale + "  %9 = div(%7, %8) : f32[3x16]\n", "%9"),
+               0.07);
+  expect_right(codes("3 16 32", "f8e4m3fn",
+                     scale + zero + "  %11 = max(%7, %10) : f32[3x16]\n" +
+                         "  %9 = mul(%11, %8) : f32[3x16]\n",
+                     "%9"),
+               0.07);
+  expect_right(codes("3 16 32", "f8e4m3fn", "", "%7"), 0.07);
+}
+
+TEST_F(CublasLtProvider, LeavesOtherWaysToQuantiseAlone) {
+  const std::string bodies[] = {
+      codes("3 16 32", "f8e4m3fn",  // a scale of each column
+            "  input %8 : f32[16] \"scales\"\n  %9 = div(%7, %8) : f32[3x16]\n", "%9"),
+      codes("3 16 32", "f8e4m3fn",  // what is added to codes
+            "  input %8 : f8e4m3fn[3x16] \"residual\"\n"
+            "  %10 = cast{saturate=1, to=\"f32\"}(%8) : f32[3x16]\n"
+            "  %9 = add(%7, %10) : f32[3x16]\n",
+            "%9"),
+  };
+  for (const std::string& text : bodies) {
+    SCOPED_TRACE(text);
+    const ir::Region region = parse(text);
+    const auto inputs = test::random_inputs(*region.body, 7);
+    std::string refusal;
+    const auto tactics = cublaslt_candidates(query(region, inputs), refusal);
+    ASSERT_FALSE(tactics.empty()) << refusal;
+    EXPECT_TRUE(tactics[0].key.starts_with("split/")) << tactics[0].key;
+  }
+}
+
 TEST_F(CublasLtProvider, OffersFasterSumsOfCodesBesideTheExact) {
   const ir::Region region = parse(codes("3 16 32", "f16", "", "%7"));
   const auto inputs = test::random_inputs(*region.body, 7);
