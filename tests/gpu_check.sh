@@ -12,7 +12,7 @@
 #   bench       the comparison with PyTorch
 #   cross       builds without the GPU, from the timing cache of a build on it
 #   sanitizers  compute-sanitizer's four tools on engines of a convolutional and an attention model,
-#               and of rows so long that several blocks share one
+#               of rows so long that several blocks share one, and of products of many rows
 #
 # python3 needs numpy, onnx, onnxruntime, torch, torchvision and transformers. Set KILN_EXTRA_MODELS
 # to a folder of .onnx files to have their memory compared with its plan as well.
@@ -179,15 +179,52 @@ with open(sys.argv[1], "wb") as file:
 END
 }
 
+# Products of 200 rows a batch: a gated linear unit, then one of f8e4m3fn.
+write_products() {
+  python3 - "$1" << 'END'
+import sys
+import numpy as np
+from onnx import TensorProto, helper, numpy_helper
+
+K, N = 96, 160
+random = np.random.default_rng(1)
+constant = lambda name, *shape: numpy_helper.from_array(
+    (random.standard_normal(shape) / 8).astype(np.float32), name)
+x, y = (helper.make_tensor_value_info(n, TensorProto.FLOAT, ["batch", 200, c])
+        for n, c in (("x", K), ("y", K)))
+scale = lambda name: numpy_helper.from_array(np.float32(0.02), name)
+zero = helper.make_tensor("zero", TensorProto.FLOAT8E4M3FN, [], b"\0", raw=True)
+codes = lambda value, name: [
+    helper.make_node("QuantizeLinear", [value, "s", "zero"], [f"{name}_q"], f"{name}_q"),
+    helper.make_node("DequantizeLinear", [f"{name}_q", "s", "zero"], [name], name)]
+nodes = [helper.make_node("MatMul", ["x", "gate_up"], ["both"], "gate_up"),
+         helper.make_node("Split", ["both"], ["gate", "up"], "halves", axis=-1, num_outputs=2),
+         helper.make_node("Sigmoid", ["gate"], ["sigmoid"], "sigmoid"),
+         helper.make_node("Mul", ["gate", "sigmoid"], ["silu"], "silu"),
+         helper.make_node("Mul", ["silu", "up"], ["hidden"], "hidden"),
+         *codes("hidden", "rounded"), *codes("down", "weights"),
+         helper.make_node("MatMul", ["rounded", "weights"], ["y"], "down")]
+graph = helper.make_graph(nodes, "products", [x], [y], [
+    constant("gate_up", K, 2 * N), constant("down", N, K), scale("s"), zero])
+opset = [helper.make_opsetid("", 19)]
+with open(sys.argv[1], "wb") as file:
+    file.write(helper.make_model(graph, opset_imports=opset, ir_version=9).SerializeToString())
+END
+}
+
 check_sanitizers() {
   local name
   write_long_rows "$work/rows.onnx"
+  write_products "$work/products.onnx"
   cp "$here/models/tiny/bert_torchscript.onnx" "$work/bert.onnx"
   cp "$here/../apps/demo/digits.onnx" "$work/digits.onnx"
   for name in digits bert rows; do
     build_sanitized $name ""
     sanitize $name &
   done
+  # So that the kernel for many rows runs, fast or not.
+  build_sanitized products "" --disable-tactic cublaslt few-rows grouped
+  sanitize products &
   wait
 }
 

@@ -22,6 +22,7 @@ constexpr ManyRowsTiling kTilings[] = {
     {1, 128, 8, 1, 1},          {1, 64, 10, 1, 1},          {1, 64, 9, 1, 1, 2},
     {1, 64, 9, 1, 1, 4},        {1, 128, 6, 1, 1, 2},       {1, 128, 6, 1, 1, 4},
     {1, 128, 8, 2, 1, 1, true}, {1, 128, 8, 1, 1, 1, true}, {1, 128, 6, 1, 1, 2, true},
+    {1, 256, 4, 2, 1},          {1, 256, 4, 1, 1},
 };
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
@@ -156,6 +157,9 @@ Result<> check_many_rows(const ManyRowsShape& shape, uint32_t compute_capability
 std::span<const ManyRowsTiling> all_many_rows_tilings() { return kTilings; }
 
 bool takes(const ManyRowsTiling& tiling, const ManyRowsShape& shape) {
+  // The widest are slower, and for results of 8 bits that halves of tiles of 128 are too few for.
+  const bool needs_widest = shape.halves * part_columns(shape) > 128;
+  if (tiling.columns > 128 && !needs_widest) return false;
   return columns_of(shape, tiling) >= std::max<int64_t>(part_columns(shape), 64) &&
          (is_e4m3(shape) || !tiling.in_steps);
 }

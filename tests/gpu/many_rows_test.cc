@@ -311,6 +311,10 @@ TEST_F(ManyRows, ProductsOfBytesAndResultsOfEverySize) {
           begin({DType::kF8E4M3FN, rows, columns, depth, End::kScales, constant, result}));
     }
   }
+  for (const auto& [rows, columns, depth] : {std::array<int64_t, 3>{1, 16, 16}, {200, 208, 528}}) {
+    problems.push_back(
+        begin({DType::kF8E4M3FN, rows, columns, depth, End::kSwiglu, true, DType::kF8E4M3FN}));
+  }
   for (const DType result : {DType::kF32, DType::kF8E4M3FN}) {
     problems.push_back(begin({DType::kBF16, 129, 208, 136, End::kScales, true, result}));
   }

@@ -99,6 +99,11 @@ std::vector<Variant> variants() {
     for (const DType result : {DType::kF32, DType::kBF16, DType::kF8E4M3FN}) {
       add_variants(shape, "as " + std::string(to_string(result)), scaled(shape, result), all);
     }
+    codegen::Body b;
+    const auto product = b.in("f32" + extents(shape.rows, 2 * shape.columns));
+    b.out(b.op(ir::Cast{DType::kF8E4M3FN},
+               {b.swiglu(b.fn(ScalarFn::kMul, {product, b.scalar(2.f)}))}));
+    add_variants(shape, "swiglu, quantised", finish_of(b, 2 * shape.columns), all);
   }
   return all;
 }
@@ -129,9 +134,11 @@ TEST(ManyRowsKernel, TilingsFitAndHaveNames) {
   for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
     EXPECT_TRUE(names.insert(to_string(tiling)).second) << to_string(tiling);
     for (const DType result : {DType::kBF16, DType::kF32, DType::kF8E4M3FN}) {
-      const ManyRowsShape shape{DType::kF8E4M3FN, 256, 256, 256, true, 1, result};
-      if (!takes(tiling, shape)) continue;
-      EXPECT_LE(many_rows_shared_bytes(shape, tiling), kMostShared) << to_string(tiling);
+      for (const int64_t halves : {1, 2}) {
+        const ManyRowsShape shape{DType::kF8E4M3FN, 256, 256, 256, true, halves, result};
+        if (!takes(tiling, shape)) continue;
+        EXPECT_LE(many_rows_shared_bytes(shape, tiling), kMostShared) << to_string(tiling);
+      }
     }
     const ManyRowsBoxes boxes = many_rows_boxes({}, tiling);
     // Boxes of a cluster begin on 8 rows, where the pattern of swapped pieces begins anew.
@@ -178,6 +185,17 @@ TEST(ManyRowsKernel, JoinsHalvesInTilesOfBoth) {
   EXPECT_LT(many_rows_shared_bytes(gated, pair), many_rows_shared_bytes({}, pair));
   EXPECT_EQ(many_rows_blocks({DType::kBF16, 64, 640, 64, true, 2}, alone, 132), 10);
   for (const ManyRowsTiling& tiling : many_rows_tilings(gated, 132)) {
+    EXPECT_EQ(tiling.columns, 128);
+  }
+}
+
+TEST(ManyRowsKernel, TakesWideTilesWhereHalvesAreQuantised) {
+  ManyRowsShape shape{DType::kF8E4M3FN, 2048, 14336, 4096, true, 2, DType::kF8E4M3FN};
+  const auto tilings = many_rows_tilings(shape, 132);
+  ASSERT_FALSE(tilings.empty());
+  for (const ManyRowsTiling& tiling : tilings) EXPECT_EQ(tiling.columns, 256);
+  shape.result = DType::kBF16;
+  for (const ManyRowsTiling& tiling : many_rows_tilings(shape, 132)) {
     EXPECT_EQ(tiling.columns, 128);
   }
 }
