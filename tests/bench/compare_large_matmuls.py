@@ -4,11 +4,12 @@ the fastest candidates of our own kernel and of cuBLASLt as the build timed them
     python3 compare_large_matmuls.py BIN_FOLDER WORK_FOLDER [--sets bert-base,bert-large,llama-8b]
                                      [--shapes 3072x768] [--rows 256,2048,8192]
                                      [--ends plain,gelu,residual,swiglu] [--modes default] [--rounds 3]
-                                     [--seconds 0.1] [--tree HASH] [--json FILE]
+                                     [--seconds 0.1] [--codes] [--tree HASH] [--json FILE]
 
 For every shape COLUMNSxDEPTH and end a bf16 model of PRODUCTS products is written, each with rows
 and weights of its own, and built for all rows at once. Ends: none; bias and erf's gelu; bias and a
-residual; silu of one half of a row times the other, which leaves COLUMNS / 2. PyTorch is linear() with the end compiled by --modes, as a CUDA graph. Rows of the result
+residual; silu of one half of a row times the other, which leaves COLUMNS / 2. With --codes rows and weights
+are e4m3 with a scale, and the results still bf16. PyTorch is linear(), or _scaled_mm(), with the end compiled by --modes, as a CUDA graph. Rows of the result
 carry ms of a product, and `tflops`; subjects many-rows and cublaslt are the candidates, which have
 no error of their own. Below each line are all that the build timed.
 """
@@ -25,7 +26,7 @@ import torch
 from onnx import TensorProto, helper
 
 from compare_kernels import Contestant
-from compare_matmuls import from_numpy, timed_candidates, to_numpy
+from compare_matmuls import from_numpy, timed_candidates
 from compare_torch import run
 from rows import header, row
 
@@ -46,23 +47,35 @@ def swiglu(product):
 class Problem:
     """The tensors of one shape and end on the device; rows come with each call."""
 
-    def __init__(self, columns, depth, end, device):
+    def __init__(self, columns, depth, end, device, codes):
         torch.manual_seed(1)
         self.columns, self.depth, self.end, self.device = columns, depth, end, device
+        self.codes = codes
         make = lambda *shape: torch.randn(*shape, device=device).bfloat16()
-        self.weights = [make(columns, depth) * depth ** -0.5 for _ in range(PRODUCTS)]
+        self.scale = depth ** -0.5 if codes else 1.0  # of weights; that of rows is 1
+        self.weights = [self.stored(make(columns, depth) * (depth ** -0.5 / self.scale))
+                        for _ in range(PRODUCTS)]
         self.biases = [make(columns) for _ in range(PRODUCTS)]
 
+    def stored(self, operand):
+        return operand.to(torch.float8_e4m3fn if self.codes else torch.bfloat16)
+
     def inputs(self, rows):
-        made = {f"x{i}": torch.randn(rows, self.depth, device=self.device).bfloat16()
+        made = {f"x{i}": self.stored(torch.randn(rows, self.depth, device=self.device))
                 for i in range(PRODUCTS)}
         if self.end == "residual":
             made |= {f"r{i}": torch.randn(rows, self.columns, device=self.device).bfloat16()
                      for i in range(PRODUCTS)}
         return made
 
+    def linear(self, x, w, b=None):
+        if x.dtype != torch.float8_e4m3fn:
+            return torch.nn.functional.linear(x, w, b)
+        scales = [torch.full((), s, device=x.device) for s in (1.0, self.scale)]
+        return torch._scaled_mm(x, w.t(), *scales, bias=b, out_dtype=torch.bfloat16)
+
     def function(self):
-        linear, gelu = torch.nn.functional.linear, torch.nn.functional.gelu
+        linear, gelu = self.linear, torch.nn.functional.gelu
         return {"plain": lambda x, w, b, r: linear(x, w),
                 "gelu": lambda x, w, b, r: gelu(linear(x, w, b)),
                 "residual": lambda x, w, b, r: linear(x, w, b) + r,
@@ -76,11 +89,21 @@ class Problem:
         errors = []
         for i, y in enumerate(found):
             x, w, b, r = self.arguments(inputs, i)
-            want = self.function()(x.float(), w.float(), b.float(),
+            want = self.function()(x.float(), w.float() * self.scale, b.float(),
                                    None if r is None else r.float())
             errors.append(((y.to(want.device).float() - want).abs().max() /
                            want.abs().max()).item())
         return max(errors)
+
+    def product_of_codes(self, i):
+        biased = self.end not in ("plain", "swiglu")
+        made = f"y{i}" if self.end == "plain" else f"t{i}"
+        product = f"n{i}" if biased else made
+        nodes = [helper.make_node("DequantizeLinear", [f"x{i}", "one"], [f"dx{i}"]),
+                 helper.make_node("DequantizeLinear", [f"w{i}", "scale"], [f"dw{i}"]),
+                 helper.make_node("Gemm", [f"dx{i}", f"dw{i}"], [f"f{i}"], transB=1),
+                 helper.make_node("Cast", [f"f{i}"], [product], to=TensorProto.BFLOAT16)]
+        return nodes + ([helper.make_node("Add", [product, f"b{i}"], [made])] if biased else [])
 
     def swiglu_nodes(self, i):
         return [helper.make_node("Split", [f"t{i}"], [f"g{i}", f"u{i}"], axis=-1, num_outputs=2),
@@ -90,20 +113,29 @@ class Problem:
 
     def write(self, path):
         bf16 = TensorProto.BFLOAT16
-        constant = lambda name, tensor: helper.make_tensor(
-            name, bf16, tensor.shape, tensor.cpu().view(torch.int16).numpy().tobytes(), raw=True)
+        operand = TensorProto.FLOAT8E4M3FN if self.codes else bf16
+        constant = lambda name, dtype, tensor: helper.make_tensor(
+            name, dtype, tensor.shape, tensor.cpu().view(torch.uint8).numpy().tobytes(), raw=True)
         nodes, initializers, inputs, outputs = [], [], [], []
+        if self.codes:
+            initializers = [helper.make_tensor("one", TensorProto.FLOAT, [], [1.0]),
+                            helper.make_tensor("scale", TensorProto.FLOAT, [], [self.scale])]
         for i in range(PRODUCTS):
-            initializers += [constant(f"w{i}", self.weights[i]), constant(f"b{i}", self.biases[i])]
-            inputs.append(helper.make_tensor_value_info(f"x{i}", bf16, ["rows", self.depth]))
+            initializers += [constant(f"w{i}", operand, self.weights[i]),
+                             constant(f"b{i}", bf16, self.biases[i])]
+            inputs.append(helper.make_tensor_value_info(f"x{i}", operand, ["rows", self.depth]))
+            if self.codes:
+                nodes += self.product_of_codes(i)
             columns = self.columns // 2 if self.end == "swiglu" else self.columns
             outputs.append(helper.make_tensor_value_info(f"y{i}", bf16, ["rows", columns]))
-            if self.end in ("plain", "swiglu"):
-                product = f"t{i}" if self.end == "swiglu" else f"y{i}"
-                nodes.append(helper.make_node("Gemm", [f"x{i}", f"w{i}"], [product], transB=1))
+            biased = self.end not in ("plain", "swiglu")
+            if not self.codes:
+                product = f"y{i}" if self.end == "plain" else f"t{i}"
+                operands = [f"x{i}", f"w{i}"] + ([f"b{i}"] if biased else [])
+                nodes.append(helper.make_node("Gemm", operands, [product], transB=1))
+            if not biased:
                 nodes += self.swiglu_nodes(i) if self.end == "swiglu" else []
                 continue
-            nodes.append(helper.make_node("Gemm", [f"x{i}", f"w{i}", f"b{i}"], [f"t{i}"], transB=1))
             if self.end == "gelu":
                 nodes.append(helper.make_node("Gelu", [f"t{i}"], [f"y{i}"]))
             else:
@@ -139,7 +171,8 @@ def fastest(report, rows, provider):
 def run_kiln(arguments, engine, inputs):
     """ms of a product: the median of one measurement; and the outputs."""
     source, target = arguments.work / "in.npz", arguments.work / "out.npz"
-    np.savez(source, **{name: to_numpy(x) for name, x in inputs.items()})
+    bytes_of = lambda x: x.cpu().view(torch.uint8).numpy().view(f"V{x.element_size()}")
+    np.savez(source, **{name: bytes_of(x) for name, x in inputs.items()})
     command = [arguments.programs / "engine-run", engine, "--allow-unverified", "--inputs", source]
     measured = json.loads(run([*command, "--outputs", target, "--benchmark", "--warmup", "20",
                                "--duration", str(arguments.seconds), "--json"], 120))["benchmark"]
@@ -162,8 +195,9 @@ def torch_contestants(arguments, problem, inputs):
 
 
 def compare(arguments, columns, depth, end, rows):
-    problem = Problem(columns, depth, end, arguments.device)
-    name = f"{columns}x{depth}-{end}"
+    problem = Problem(columns, depth, end, arguments.device, arguments.codes)
+    dtype = "fp8" if arguments.codes else "bf16"
+    name = f"{columns}x{depth}-{end}" + ("-fp8" if arguments.codes else "")
     path = arguments.work / f"{name}.onnx"
     problem.write(path)
     engine, report = build(arguments, path, problem)
@@ -187,7 +221,7 @@ def compare(arguments, columns, depth, end, rows):
         line = []
         for subject, values in times.items():
             more = {"max_error": round(errors[subject], 5)} if subject in errors else {}
-            made = row(f"matmul-{name}", count, "bf16", subject, values, **more)
+            made = row(f"matmul-{name}", count, dtype, subject, values, **more)
             made["tflops"] = round(2e-9 * count * columns * depth / made["p50_ms"], 1)
             rows.append(made)
             error = f" err {errors[subject]:.1e}" if subject in errors else ""
@@ -208,6 +242,7 @@ def main():
     parser.add_argument("--modes", default="default", help="PyTorch's, for the whole product")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--seconds", type=float, default=0.1, help="of each of Kiln's measurements")
+    parser.add_argument("--codes", action="store_true", help="operands of 8 bits")
     parser.add_argument("--target", default="cuda")
     parser.add_argument("--device", default="cuda", help="PyTorch's; cpu leaves its times out")
     parser.add_argument("--build-seconds", type=int, default=120)
