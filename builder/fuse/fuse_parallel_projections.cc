@@ -1,8 +1,10 @@
 #include "builder/fuse/fuse_parallel_projections.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 
+#include "builder/clean/constant_value.h"
 #include "builder/clean/fold_constants.h"
 #include "builder/clean/rewrite.h"
 
@@ -14,11 +16,12 @@ using ir::Graph;
 using ir::NodeId;
 using ir::ValueId;
 
-// One projection: x W, or x W + b.
+// One projection: x W, or x W s of codes with a scale s, and maybe + b.
 struct Projection {
   NodeId matmul;
-  ValueId weights, bias, result;  // bias: kNoValue for none
+  ValueId weights, scale, bias, result;  // scale and bias: kNoValue for none
 
+  bool scaled() const { return scale != ir::kNoValue; }
   bool biased() const { return bias != ir::kNoValue; }
 };
 
@@ -36,29 +39,39 @@ bool readers_take_slices(const Graph& graph, ValueId value) {
   });
 }
 
-// The bias added right behind the MatMul, constant and one number a column.
-Projection with_bias(const Graph& graph, NodeId id) {
-  const ir::Node& node = graph.node(id);
-  Projection found{id, node.inputs[1], ir::kNoValue, node.outputs[0]};
-  if (!ir::used_once(graph, found.result)) return found;
-  const ir::Node& add = graph.node(graph.value(found.result).uses[0].node);
-  const auto* pointwise = std::get_if<ir::Pointwise>(&add.op);
-  if (!pointwise || pointwise->fn != ScalarFn::kAdd) return found;
-  const ValueId other = add.inputs[add.inputs[0] == found.result ? 1 : 0];
+// What `fn` joins to the projection's result, constant: one number a column, or for all of them.
+ValueId take(const Graph& graph, ScalarFn fn, Projection& projection) {
+  if (!ir::used_once(graph, projection.result)) return ir::kNoValue;
+  const ir::Node& node = graph.node(graph.value(projection.result).uses[0].node);
+  const auto* pointwise = std::get_if<ir::Pointwise>(&node.op);
+  if (!pointwise || pointwise->fn != fn) return ir::kNoValue;
+  const ValueId other = node.inputs[node.inputs[0] == projection.result ? 1 : 0];
   const TensorType& type = graph.type(other);
-  const int64_t columns = graph.type(found.result).shape.back();
-  const bool is_bias = graph.value(other).constant && type.shape == Shape{columns} &&
-                       graph.type(add.outputs[0]) == graph.type(found.result);
-  if (is_bias) {
-    found.bias = other;
-    found.result = add.outputs[0];
-  }
+  const int64_t columns = graph.type(projection.result).shape.back();
+  const bool one = fn == ScalarFn::kMul && type.elements() == 1;
+  const bool fits = graph.value(other).constant && (type.shape == Shape{columns} || one) &&
+                    graph.type(node.outputs[0]) == graph.type(projection.result);
+  if (!fits) return ir::kNoValue;
+  projection.result = node.outputs[0];
+  return other;
+}
+
+bool multiplies_codes(const Graph& graph, const Projection& projection) {
+  return bits_of(graph.type(projection.weights).dtype) < 16;
+}
+
+// With what follows right behind the MatMul: of codes a scale, then a bias.
+Projection with_ends(const Graph& graph, NodeId id) {
+  const ir::Node& node = graph.node(id);
+  Projection found{id, node.inputs[1], ir::kNoValue, ir::kNoValue, node.outputs[0]};
+  if (multiplies_codes(graph, found)) found.scale = take(graph, ScalarFn::kMul, found);
+  found.bias = take(graph, ScalarFn::kAdd, found);
   return found;
 }
 
 // Projections of one input that can be joined: same layout, constant weights of their own.
 std::vector<Projection> candidates(const Graph& graph, ValueId input) {
-  std::map<std::pair<bool, bool>, std::vector<Projection>> groups;  // by layout and bias
+  std::map<std::array<bool, 3>, std::vector<Projection>> groups;  // by layout, scale and bias
   std::vector<NodeId> users;
   for (const ir::Use& use : graph.value(input).uses) {
     if (use.slot == 0) users.push_back(use.node);
@@ -70,15 +83,24 @@ std::vector<Projection> candidates(const Graph& graph, ValueId input) {
     const ValueId weights = graph.node(id).inputs[1];
     if (!graph.value(weights).constant || graph.type(weights).rank() != 2) continue;
     if (!ir::used_once(graph, weights)) continue;
-    if (bits_of(graph.type(weights).dtype) < 16) continue;  // each has scales of its own
-    const Projection projection = with_bias(graph, id);
+    const Projection projection = with_ends(graph, id);
     if (!readers_take_slices(graph, projection.result)) continue;
-    groups[{matmul->transpose_b, projection.biased()}].push_back(projection);
+    groups[{matmul->transpose_b, projection.scaled(), projection.biased()}].push_back(projection);
   }
   for (auto& [key, group] : groups) {
     if (group.size() >= 2) return group;
   }
   return {};
+}
+
+// The scale as one number a column.
+Result<ValueId> scale_of_columns(Graph& graph, const Projection& projection) {
+  const TensorType row{graph.type(projection.scale).dtype,
+                       {graph.type(projection.result).shape.back()}};
+  const auto number = clean::splat_of(graph, projection.scale);
+  if (graph.type(projection.scale) == row || !number) return projection.scale;
+  const std::vector<double> numbers(static_cast<size_t>(row.elements()), *number);
+  return clean::add_doubles(graph, "", row, numbers);
 }
 
 // Columns of the joined result, under the name of the projection that they are.
@@ -114,9 +136,13 @@ std::vector<std::string> joined_origins(const Graph& graph, const std::vector<Pr
 Result<> join(Graph& graph, ValueId input, const std::vector<Projection>& group) {
   Site site(graph, group.front().matmul);
   const ir::MatMul op = *site.op<ir::MatMul>();
-  std::vector<ValueId> weights, biases;
+  std::vector<ValueId> weights, scales, biases;
   for (const Projection& projection : group) {
     weights.push_back(projection.weights);
+    if (projection.scaled()) {
+      KILN_ASSIGN_OR_RETURN(const ValueId scale, scale_of_columns(graph, projection));
+      scales.push_back(scale);
+    }
     if (projection.biased()) biases.push_back(projection.bias);
   }
   // The concatenations fold below.
@@ -126,6 +152,10 @@ Result<> join(Graph& graph, ValueId input, const std::vector<Projection>& group)
   KILN_ASSIGN_OR_RETURN(const NodeId product, graph.add_node(name, joined_origins(graph, group), op,
                                                              {input, wide_weights}));
   ValueId wide = graph.result(product);
+  if (!scales.empty()) {
+    KILN_ASSIGN_OR_RETURN(const ValueId scale, site.emit(ir::Concat{0}, std::move(scales)));
+    KILN_ASSIGN_OR_RETURN(wide, site.emit(ir::Pointwise{ScalarFn::kMul}, {wide, scale}));
+  }
   if (!biases.empty()) {
     KILN_ASSIGN_OR_RETURN(const ValueId bias, site.emit(ir::Concat{0}, std::move(biases)));
     KILN_ASSIGN_OR_RETURN(wide, site.emit(ir::Pointwise{ScalarFn::kAdd}, {wide, bias}));
