@@ -1,4 +1,4 @@
-// The text of kernels/few_rows.cuh for one problem and tiling.
+// The text of kernels/few_rows*.cuh for one problem and tiling.
 #pragma once
 #include <cstdint>
 #include <string>
