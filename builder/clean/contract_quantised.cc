@@ -11,6 +11,8 @@ namespace kiln::clean {
 namespace {
 
 constexpr DType kCode = DType::kF8E4M3FN;
+// Tensor cores and the copies that feed them take rows of codes in pieces of 16 bytes.
+constexpr int64_t kPiece = 16;
 // Of a value on the way to a weight's codes, the f32 weights before all.
 constexpr int64_t kMostBytes = int64_t{1} << 34;
 
@@ -77,8 +79,11 @@ Result<Contraction> contraction(const Graph& graph, const ir::Node& node, const 
                                 const Dequantised& right) {
   const TensorType &rows = graph.type(left.codes), &weights = graph.type(right.codes);
   if (weights.rank() != 2) return unfit("the weights are " + to_string(weights) + ", not a matrix");
-  KILN_ASSIGN_OR_RETURN(const auto left_scale, scales(graph, left.scale, rows.shape, std::nullopt));
   const size_t column_axis = std::get<ir::MatMul>(node.op).transpose_b ? 0 : 1;
+  if (const int64_t depth = weights.shape[1 - column_axis]; depth % kPiece != 0) {
+    return unfit("it sums over " + std::to_string(depth) + " codes, no multiple of 16");
+  }
+  KILN_ASSIGN_OR_RETURN(const auto left_scale, scales(graph, left.scale, rows.shape, std::nullopt));
   KILN_ASSIGN_OR_RETURN(std::vector<float> factor,
                         scales(graph, right.scale, weights.shape, column_axis));
   for (float& number : factor) {

@@ -8,8 +8,8 @@
 namespace kiln::clean {
 
 // Becomes matmul(f8e4m3fn, f8e4m3fn) -> f32, a mul by the product of the scales, and a cast where
-// the MatMul had a narrower type. The weights become a constant of codes. What does not fit stays
-// as it is, with a note that says why.
+// the MatMul had a narrower type. The weights become a constant of codes. What does not fit, sums
+// over no multiple of 16 codes among it, stays as it is, with a note that says why.
 Result<bool> contract_quantised(ir::Graph& graph, PassContext& context);
 
 }  // namespace kiln::clean
