@@ -2,6 +2,7 @@
 
 #include "builder/codegen/cuda/compile.h"
 #include "builder/cuda/kernel_compiler.h"
+#include "builder/tactics/cuda/gpu_trial_tensors.h"
 #include "builder/verify/cuda/gpu_reference.h"
 #include "engine/cuda/library_handle.h"
 
@@ -47,6 +48,7 @@ Result<CudaTarget> open_cuda_target(int ordinal) {
       std::make_shared<KernelCompiler>(target.tools.device->properties().compute_capability);
   target.device = describe(target.tools);
   target.accelerator = make_gpu_reference(target.tools);
+  target.trial_tensors = [tools = target.tools] { return make_gpu_trial_tensors(tools); };
   return target;
 }
 

@@ -1,10 +1,12 @@
 // What the builder's driver needs of target cuda. Needs no CUDA header; where Kiln is compiled
 // without the toolkit, builder/without_cuda stands in.
 #pragma once
+#include <functional>
 #include <memory>
 
 #include "builder/cuda/build_tools.h"
 #include "builder/tactics/tactic.h"
+#include "builder/tactics/trial_tensors.h"
 #include "builder/verify/reference.h"
 
 namespace kiln {
@@ -14,6 +16,8 @@ struct CudaTarget {
   DeviceInfo device;
   // Runs what is large of the reference on the GPU, by plain kernels of its own.
   ReferenceAccelerator accelerator;
+  // Makes what candidates are tried on.
+  std::function<std::unique_ptr<TrialTensors>()> trial_tensors;
 };
 
 // Opens GPU number `ordinal`. kUnsupported, with the reason, where there is none.

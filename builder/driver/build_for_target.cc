@@ -34,13 +34,8 @@ Result<BuildResult> finish(BuildState& state, const BuildOptions& options, bool 
                                              "' but not its report");
 }
 
-}  // namespace
-
-Result<BuildResult> build_for_target(const onnx::Model& model, std::span<const ShapePoint> points,
-                                     const BuildOptions& options, ChosenTarget target,
-                                     LoadedTimingCache cache, std::span<const Plugin> plugins,
-                                     ProgressMeter& meter) {
-  BuildState state(model, options, std::move(target), std::move(cache), plugins, meter);
+Result<BuildResult> run_steps(BuildState& state, std::span<const ShapePoint> points,
+                              const BuildOptions& options, ProgressMeter& meter) {
   KILN_RETURN_IF_ERROR(state.analyse_rows(points));
   KILN_RETURN_IF_ERROR(state.check_user_data(points));
   const double width = (kTacticsTo - kTacticsFrom) / static_cast<double>(points.size());
@@ -62,6 +57,19 @@ Result<BuildResult> build_for_target(const onnx::Model& model, std::span<const S
   KILN_RETURN_IF_ERROR(state.write_engine());
   meter.update(1);
   return finish(state, options, true);
+}
+
+}  // namespace
+
+Result<BuildResult> build_for_target(const onnx::Model& model, std::span<const ShapePoint> points,
+                                     const BuildOptions& options, ChosenTarget target,
+                                     LoadedTimingCache cache, std::span<const Plugin> plugins,
+                                     ProgressMeter& meter) {
+  BuildState state(model, options, std::move(target), std::move(cache), plugins, meter);
+  auto result = run_steps(state, points, options, meter);
+  // What a build found out is as true when it fails.
+  if (!result.ok() && state.has_timed()) state.save_timing_cache();
+  return result;
 }
 
 }  // namespace kiln

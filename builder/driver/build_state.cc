@@ -1,6 +1,7 @@
 #include "builder/driver/build_state.h"
 
 #include <algorithm>
+#include <chrono>
 
 #include "builder/batch/batch_in_values.h"
 #include "builder/batch/row_independence.h"
@@ -32,7 +33,9 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
       model_hash_(onnx::content_hash(model)),
       notes_(std::move(cache.notes)) {
   if (!target_.is_elsewhere()) {
-    judge_ = make_engine_judge({target_.origin(), load_options(), reference_options()});
+    JudgedTarget judged{target_.origin(), load_options(), reference_options()};
+    if (target_.cuda) judged.tensors = target_.cuda->trial_tensors();
+    judge_ = make_engine_judge(std::move(judged));
   }
   const std::string environment = target_.environment();
   if (options.precision == Precision::kTf32 && !target_.cuda) {
@@ -138,7 +141,10 @@ Result<BuildState::Point> BuildState::make_point(const ShapePoint& shape, double
 
 Result<> BuildState::schedule(Point& point) {
   auto scheduled = schedule_regions(point.regions, point.shape, device_, plugins_, *selection_,
-                                    [&](double share) { meter_.update(share); });
+                                    [&](double share) {
+                                      meter_.update(share);
+                                      save_timing_cache_at_times();
+                                    });
   if (!scheduled.ok()) {
     return std::move(scheduled).error().context("shape point '" + point.shape.name + "'");
   }
@@ -205,7 +211,19 @@ Result<> BuildState::write_engine() {
   return kiln::write_engine(plan, options_.output);
 }
 
+// A build that is stopped leaves what it has timed to the next one.
+void BuildState::save_timing_cache_at_times() {
+  constexpr std::chrono::seconds kApart(10);
+  if (std::chrono::steady_clock::now() - saved_at_ > kApart) save_timing_cache();
+}
+
+bool BuildState::has_timed() const {
+  const auto known = cache_.environments.find(selection_->environment);
+  return known != cache_.environments.end() && !known->second.timings.empty();
+}
+
 void BuildState::save_timing_cache() {
+  saved_at_ = std::chrono::steady_clock::now();
   if (options_.timing_cache.empty() || foreign_timing_cache_ || target_.is_elsewhere()) return;
   TimingCache::Environment& environment = cache_.environments[selection_->environment];
   environment.answers = target_.answers->known();
@@ -214,7 +232,9 @@ void BuildState::save_timing_cache() {
     environment.device = device_fields(device_);
   }
   const auto saved = kiln::save_timing_cache(options_.timing_cache, cache_);
-  if (!saved.ok()) notes_.push_back("timing cache not written: " + saved.error().message);
+  if (saved.ok()) return;
+  const std::string note = "timing cache not written: " + saved.error().message;
+  if (std::find(notes_.begin(), notes_.end(), note) == notes_.end()) notes_.push_back(note);
 }
 
 Result<> BuildState::write_report(const std::string& text) const {

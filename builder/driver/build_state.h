@@ -1,5 +1,6 @@
 // BuildState: what one build has so far. build.cc calls its steps in order.
 #pragma once
+#include <chrono>
 #include <map>
 #include <memory>
 #include <string>
@@ -41,6 +42,8 @@ class BuildState {
   // Fills in what the report says of memory.
   void plan_memory() { make_plan(); }
   Result<> write_engine();
+  // Whether anything has been timed, by this build or before.
+  bool has_timed() const;
   void save_timing_cache();
 
   report::Report make_report();
@@ -71,6 +74,7 @@ class BuildState {
   Result<> check_batch_in_values(const ir::Graph& graph, const ShapePoint& point);
   Result<Point> make_point(const ShapePoint& shape, double from, double to);
   Result<> schedule(Point& point);
+  void save_timing_cache_at_times();
   plan::Plan make_plan();
   Result<bool> verify_once(double from, double to);
   Result<> repair(Point& point, const PointVerdict& verdict);
@@ -98,6 +102,7 @@ class BuildState {
   const DeviceInfo& device_;
   std::unique_ptr<Judge> judge_;  // null where nothing can be run
   TimingCache cache_;
+  std::chrono::steady_clock::time_point saved_at_ = std::chrono::steady_clock::now();  // cache_
   bool foreign_timing_cache_ = false;  // what is in its place is left alone
   std::unique_ptr<SelectionContext> selection_;
   std::map<std::string, NarrowGoal> narrow_goals_;  // by shape set

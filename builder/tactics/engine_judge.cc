@@ -8,8 +8,6 @@
 
 #include "builder/emit/emit_plan.h"
 #include "builder/tactics/device_clock.h"
-#include "builder/tactics/trial_tensors.h"
-#include "builder/verify/compare.h"
 #include "builder/verify/random_inputs.h"
 #include "engine/engine.h"
 #include "formats/engine_file/write_engine.h"
@@ -62,7 +60,7 @@ class EngineJudge : public Judge {
     }
     inputs_ = random_inputs(body, 17, known);
     KILN_ASSIGN_OR_RETURN(want_, run_reference(body, inputs_, target_.reference));
-    tensors_.lay_out(inputs_, want_);
+    KILN_RETURN_IF_ERROR(target_.tensors->place(inputs_, want_));
     std::vector<ir::ValueId> arguments;
     for (size_t i = 0; i < query.inputs.size(); ++i) {
       arguments.push_back(
@@ -83,10 +81,6 @@ class EngineJudge : public Judge {
     auto engine = make_engine(lowered);
     if (!engine.ok()) {
       timing.error = engine.error().message;
-      return timing;
-    }
-    if (const auto placed = tensors_.place(*engine); !placed.ok()) {
-      timing.error = placed.error().message;
       return timing;
     }
     auto context = engine->create_context();
@@ -136,7 +130,8 @@ class EngineJudge : public Judge {
     for (size_t i = 0; i < inputs_.size(); ++i) {
       const ir::Value& value = graph_.value(graph_.node(node_).inputs[i]);
       if (value.constant) continue;
-      tensors.push_back({value.name, value.type, tensors_.input(i)});
+      tensors.push_back(
+          {value.name, value.type, target_.tensors->input(i), target_.tensors->memory()});
     }
     return tensors;
   }
@@ -144,29 +139,34 @@ class EngineJudge : public Judge {
   std::vector<Tensor> output_tensors() {
     std::vector<Tensor> tensors;
     for (size_t i = 0; i < want_.size(); ++i) {
-      tensors.push_back({"y" + std::to_string(i), want_[i].type, tensors_.output(i)});
+      tensors.push_back({"y" + std::to_string(i), want_[i].type, target_.tensors->output(i),
+                         target_.tensors->memory()});
     }
     return tensors;
   }
 
   void check(ExecutionContext& context, bool tf32, Timing& timing) {
-    tensors_.poison_outputs();
-    const auto outputs = output_tensors();
-    const auto ran = context.run_checked(input_tensors(), outputs);
-    if (!ran.ok()) {
-      timing.error = ran.error().message;
-      return;
-    }
-    const ir::Graph& body = *std::get<ir::Region>(graph_.node(node_).op).body;
-    for (size_t i = 0; i < want_.size(); ++i) {
-      const Comparison result = compare(want_[i].type, tensors_.output(i), want_[i].bytes.data(),
-                                        accuracy_within(body, want_[i].type.dtype, tf32));
-      timing.max_abs_error = std::max(timing.max_abs_error, result.max_abs_error);
-      timing.max_rel_error = std::max(timing.max_rel_error, result.max_rel_error);
-      if (!tensors_.intact(i)) timing.error = "wrote outside of output " + std::to_string(i);
-      if (!result.passed) timing.error = "output " + std::to_string(i) + ": " + result.worst;
-    }
+    const auto checked = [&]() -> Result<> {
+      KILN_RETURN_IF_ERROR(target_.tensors->poison_outputs());
+      KILN_RETURN_IF_ERROR(context.run_checked(input_tensors(), output_tensors()));
+      for (size_t i = 0; i < want_.size(); ++i) {
+        KILN_RETURN_IF_ERROR(check_output(i, tf32, timing));
+      }
+      return Ok();
+    }();
+    if (!checked.ok()) timing.error = checked.error().message;
     timing.verified = timing.error.empty();
+  }
+
+  Result<> check_output(size_t i, bool tf32, Timing& timing) {
+    const ir::Graph& body = *std::get<ir::Region>(graph_.node(node_).op).body;
+    KILN_ASSIGN_OR_RETURN(
+        const Comparison result,
+        target_.tensors->check_output(i, accuracy_within(body, want_[i].type.dtype, tf32)));
+    timing.max_abs_error = std::max(timing.max_abs_error, result.max_abs_error);
+    timing.max_rel_error = std::max(timing.max_rel_error, result.max_rel_error);
+    if (!result.passed) timing.error = "output " + std::to_string(i) + ": " + result.worst;
+    return Ok();
   }
 
   void measure(ExecutionContext& context, double best_us, Timing& timing) {
@@ -213,7 +213,6 @@ class EngineJudge : public Judge {
   ir::NodeId node_{};
   uint64_t cache_bytes_ = 0;  // of the device
   std::vector<HostTensor> inputs_, want_;
-  TrialTensors tensors_;  // used by one candidate after another
 };
 
 }  // namespace

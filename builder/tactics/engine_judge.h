@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "builder/tactics/judge.h"
+#include "builder/tactics/trial_tensors.h"
 #include "engine/engine.h"
 #include "formats/engine_file/plan.h"
 
@@ -15,6 +16,7 @@ struct JudgedTarget {
   plan::Origin origin;
   LoadOptions load;
   ReferenceOptions reference;
+  std::unique_ptr<TrialTensors> tensors = make_host_trial_tensors();  // never null
 };
 
 std::unique_ptr<Judge> make_engine_judge(JudgedTarget target);

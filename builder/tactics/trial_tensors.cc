@@ -1,60 +1,87 @@
 #include "builder/tactics/trial_tensors.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <new>
 
 namespace kiln {
 namespace {
 
-constexpr size_t kRedZone = 256;  // bytes on each side of an output
-constexpr std::byte kRedZoneByte{0xCB};
 constexpr size_t kAlignment = 256;
+
+class HostTrialTensors : public TrialTensors {
+ public:
+  Result<> place(std::span<const HostTensor> inputs, std::span<const HostTensor> outputs) override {
+    want_ = outputs;
+    layout_ = lay_out_trial(inputs, outputs);
+    if (block_bytes_ < layout_.bytes) {
+      block_.reset();
+      block_bytes_ = 0;
+      block_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, layout_.bytes)));
+      if (!block_) throw std::bad_alloc();
+      block_bytes_ = layout_.bytes;
+    }
+    for (size_t i = 0; i < inputs.size(); ++i) {
+      std::copy_n(inputs[i].bytes.data(), layout_.inputs[i].bytes, input(i));
+    }
+    return Ok();
+  }
+
+  MemoryKind memory() const override { return MemoryKind::kHost; }
+  std::byte* input(size_t i) override { return block_.get() + layout_.inputs[i].at; }
+  std::byte* output(size_t i) override { return block_.get() + layout_.outputs[i].at; }
+
+  Result<> poison_outputs() override {
+    for (size_t i = 0; i < layout_.outputs.size(); ++i) {
+      std::fill_n(output(i) - TrialLayout::kRedZone,
+                  layout_.outputs[i].bytes + 2 * TrialLayout::kRedZone, TrialLayout::kRedZoneByte);
+    }
+    return Ok();
+  }
+
+  Result<Comparison> check_output(size_t i, const AccuracyPolicy& policy) override {
+    const std::byte* begin = output(i);
+    constexpr size_t kZone = TrialLayout::kRedZone;
+    KILN_RETURN_IF_ERROR(check_red_zone({begin - kZone, kZone}, i));
+    KILN_RETURN_IF_ERROR(check_red_zone({begin + layout_.outputs[i].bytes, kZone}, i));
+    return compare(want_[i].type, begin, want_[i].bytes.data(), policy);
+  }
+
+ private:
+  TrialLayout layout_;
+  std::span<const HostTensor> want_;
+  struct Free {
+    void operator()(std::byte* block) const { std::free(block); }
+  };
+  std::unique_ptr<std::byte, Free> block_;  // kept from region to region: it is slow to take
+  size_t block_bytes_ = 0;
+};
 
 }  // namespace
 
-void TrialTensors::lay_out(std::span<const HostTensor> inputs,
-                           std::span<const HostTensor> outputs) {
-  given_ = inputs;
-  inputs_.clear();
-  outputs_.clear();
-  bytes_ = 0;
-  filled_ = false;
+TrialLayout lay_out_trial(std::span<const HostTensor> inputs, std::span<const HostTensor> outputs) {
+  TrialLayout layout;
   const auto place = [&](const HostTensor& tensor, size_t around) {
-    const Piece piece{bytes_ + around, static_cast<size_t>(tensor.type.bytes())};
-    bytes_ = (piece.at + piece.bytes + around + kAlignment - 1) / kAlignment * kAlignment;
+    const TrialLayout::Piece piece{layout.bytes + around, static_cast<size_t>(tensor.type.bytes())};
+    layout.bytes = (piece.at + piece.bytes + around + kAlignment - 1) / kAlignment * kAlignment;
     return piece;
   };
-  for (const HostTensor& tensor : inputs) inputs_.push_back(place(tensor, 0));
-  for (const HostTensor& tensor : outputs) outputs_.push_back(place(tensor, kRedZone));
+  for (const HostTensor& tensor : inputs) layout.inputs.push_back(place(tensor, 0));
+  for (const HostTensor& tensor : outputs) {
+    layout.outputs.push_back(place(tensor, TrialLayout::kRedZone));
+  }
+  return layout;
 }
 
-Result<> TrialTensors::place(const Engine& engine) {
-  if (filled_) return Ok();
-  if (block_bytes_ < bytes_) {
-    block_.reset();
-    block_bytes_ = 0;
-    KILN_ASSIGN_OR_RETURN(block_, engine.allocate(MemoryKind::kHost, bytes_));
-    block_bytes_ = bytes_;
+Result<> check_red_zone(std::span<const std::byte> zone, size_t i) {
+  if (std::ranges::all_of(zone, [](std::byte b) { return b == TrialLayout::kRedZoneByte; })) {
+    return Ok();
   }
-  for (size_t i = 0; i < inputs_.size(); ++i) {
-    std::copy_n(given_[i].bytes.data(), inputs_[i].bytes, input(i));
-  }
-  filled_ = true;
-  return Ok();
+  return Error{ErrorCode::kVerification, "wrote outside of output " + std::to_string(i)};
 }
 
-void TrialTensors::poison_outputs() {
-  for (const Piece& piece : outputs_) {
-    std::fill_n(block_.get() + piece.at - kRedZone, piece.bytes + 2 * kRedZone, kRedZoneByte);
-  }
-}
-
-bool TrialTensors::intact(size_t i) const {
-  const Piece& piece = outputs_[i];
-  const auto clean = [&](size_t from) {
-    const std::byte* begin = block_.get() + from;
-    return std::all_of(begin, begin + kRedZone, [](std::byte b) { return b == kRedZoneByte; });
-  };
-  return clean(piece.at - kRedZone) && clean(piece.at + piece.bytes);
+std::unique_ptr<TrialTensors> make_host_trial_tensors() {
+  return std::make_unique<HostTrialTensors>();
 }
 
 }  // namespace kiln

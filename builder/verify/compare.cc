@@ -82,13 +82,6 @@ double allowed_error(double want, double scale, const AccuracyPolicy& policy) {
   return policy.atol * scale + policy.rtol * std::abs(want) + policy.noise;
 }
 
-std::string describe(size_t index, double got, double want, double allowed) {
-  char text[160];
-  std::snprintf(text, sizeof text, "element %zu is %.9g, expected %.9g within %.3g", index, got,
-                want, allowed);
-  return text;
-}
-
 bool same_special(double got, double want) {
   if (std::isnan(want)) return std::isnan(got);
   return got == want;  // infinities
@@ -171,6 +164,13 @@ Findings compare_rows(const Elements& got, const Elements& want, int64_t begin, 
 
 }  // namespace
 
+std::string describe_element(size_t index, double got, double want, double allowed) {
+  char text[160];
+  std::snprintf(text, sizeof text, "element %zu is %.9g, expected %.9g within %.3g", index, got,
+                want, allowed);
+  return text;
+}
+
 std::vector<double> to_f64(const TensorType& type, const std::byte* data) {
   std::vector<double> values(static_cast<size_t>(type.elements()), std::nan(""));
   if (is_read_in_place(type.dtype)) {
@@ -221,7 +221,7 @@ Comparison compare(const TensorType& type, const std::byte* got, const std::byte
   Comparison result = std::move(findings.result);
   result.rows = rows;
   if (findings.over > 0) {
-    result.worst = describe(findings.index, findings.got, findings.want, findings.allowed);
+    result.worst = describe_element(findings.index, findings.got, findings.want, findings.allowed);
   }
   if (!is_float(type.dtype)) {
     const auto bytes = static_cast<size_t>(type.bytes());

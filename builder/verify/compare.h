@@ -16,6 +16,9 @@ struct Comparison {
   std::string worst;      // where and by how much it is worst; "" when nothing differs
 };
 
+// "element 3 is 1.5, expected 1 within 0.001"
+std::string describe_element(size_t index, double got, double want, double allowed);
+
 // Floats within the policy; NaN matches NaN, an infinity its like. Integers and bools bit for bit.
 // REQUIRES: type.bytes() bytes each.
 Comparison compare(const TensorType& type, const std::byte* got, const std::byte* want,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -107,14 +106,24 @@ class Samples {
     const bool turned_b = operation_.get_int("transpose_b", 0) != 0;
     const int64_t row = at[at.size() - 2], column = at[at.size() - 1];
     const int64_t depth = a_shape_[a_shape_.size() - (turned_a ? 2 : 1)];
+    const int64_t a = turned_a ? index_of(matrix_at(at, a_shape_, 0, row), a_shape_)
+                               : index_of(matrix_at(at, a_shape_, row, 0), a_shape_);
+    const int64_t b = turned_b ? index_of(matrix_at(at, b_shape_, column, 0), b_shape_)
+                               : index_of(matrix_at(at, b_shape_, 0, column), b_shape_);
     Sum sum;
-    for (int64_t k = 0; k < depth; ++k) {
-      const Shape a = turned_a ? matrix_at(at, a_shape_, k, row) : matrix_at(at, a_shape_, row, k);
-      const Shape b =
-          turned_b ? matrix_at(at, b_shape_, column, k) : matrix_at(at, b_shape_, k, column);
-      sum.add(values_[0].at(index_of(a, a_shape_)) * values_[1].at(index_of(b, b_shape_)));
-    }
+    add_products({a, turned_a ? a_shape_.back() : 1}, {b, turned_b ? 1 : b_shape_.back()}, depth,
+                 sum);
     return sum;
+  }
+
+  // Adds `count` products of elements that lie `step` apart in each operand.
+  struct Strided {
+    int64_t first, step;
+  };
+  void add_products(const Strided& a, const Strided& b, int64_t count, Sum& sum) const {
+    for (int64_t i = 0; i < count; ++i) {
+      sum.add(values_[0].at(a.first + i * a.step) * values_[1].at(b.first + i * b.step));
+    }
   }
 
   static int64_t attribute(const std::vector<int64_t>& values, size_t axis, int64_t otherwise) {
@@ -144,15 +153,19 @@ class Samples {
     }
   }
 
-  void add_products(const Shape& at, bool transposed, int64_t first_in, int64_t channels,
-                    const std::function<Shape(int64_t)>& w_channels, Sum& sum) const {
+  // The sum over a window's places, at each over the channels: x's begin at `first_in`, w's at
+  // `w_first` (its two leading axes) and lie along its axis `w_axis`.
+  void convolve(const Shape& at, bool transposed, int64_t first_in, int64_t channels,
+                const Shape& w_first, size_t w_axis, Sum& sum) const {
+    const int64_t places = element_count(Shape(a_shape_.begin() + 2, a_shape_.end()));
+    const int64_t taps = element_count(Shape(b_shape_.begin() + 2, b_shape_.end()));
+    const int64_t w_step = w_axis == 0 ? b_shape_[1] * taps : taps;
     each_tap(at, transposed, [&](const Shape& x, const Shape& w) {
-      for (int64_t c = 0; c < channels; ++c) {
-        Shape x_at = {at[0], first_in + c}, w_at = w_channels(c);
-        x_at.insert(x_at.end(), x.begin(), x.end());
-        w_at.insert(w_at.end(), w.begin(), w.end());
-        sum.add(values_[0].at(index_of(x_at, a_shape_)) * values_[1].at(index_of(w_at, b_shape_)));
-      }
+      Shape x_at = {at[0], first_in}, w_at = w_first;
+      x_at.insert(x_at.end(), x.begin(), x.end());
+      w_at.insert(w_at.end(), w.begin(), w.end());
+      add_products({index_of(x_at, a_shape_), places}, {index_of(w_at, b_shape_), w_step}, channels,
+                   sum);
     });
   }
 
@@ -160,17 +173,14 @@ class Samples {
   void convolve(const Shape& at, Sum& sum) const {
     const int64_t groups = operation_.get_int("groups", 1);
     const int64_t group = at[1] / (b_shape_[0] / groups), channels = b_shape_[1];
-    add_products(
-        at, false, group * channels, channels, [&](int64_t c) { return Shape{at[1], c}; }, sum);
+    convolve(at, false, group * channels, channels, {at[1], 0}, 1, sum);
   }
 
   // x [N, C, ...], w [C, M / groups, ...]
   void convolve_transposed(const Shape& at, Sum& sum) const {
     const int64_t groups = operation_.get_int("groups", 1);
     const int64_t group = at[1] / b_shape_[1], channels = b_shape_[0] / groups;
-    add_products(
-        at, true, group * channels, channels,
-        [&](int64_t c) { return Shape{group * channels + c, at[1] % b_shape_[1]}; }, sum);
+    convolve(at, true, group * channels, channels, {group * channels, at[1] % b_shape_[1]}, 0, sum);
   }
 
   const Operation& operation_;

@@ -92,14 +92,11 @@ Result<double> CudaContext::time_with_cold_weights(size_t point, int copies, int
 
 Result<> CudaContext::fill_memory() {
   const Device& device = *shared_.device;
-  const CUdeviceptr start = memory_.get();
-  const std::vector<std::byte> first(std::min<uint64_t>(shared_.context_bytes, 4096), kPoison);
-  CUdeviceptr from = address_of(first.data());
-  for (uint64_t done = 0, bytes = first.size(); done < shared_.context_bytes; from = start) {
-    bytes = std::min(done == 0 ? bytes : done, shared_.context_bytes - done);
+  if (shared_.context_bytes > 0) {
     KILN_RETURN_IF_ERROR(device.check(
-        device.driver().memcpy_async(start + done, from, bytes, stream_.get()), "a fill"));
-    done += bytes;
+        device.driver().memset_async(memory_.get(), static_cast<unsigned char>(kPoison),
+                                     shared_.context_bytes, stream_.get()),
+        "a fill"));
   }
   return device.check(device.driver().stream_synchronize(stream_.get()), "a fill");
 }

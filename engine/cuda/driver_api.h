@@ -28,6 +28,7 @@
   X(mem_free_host, cuMemFreeHost)                        \
   X(memcpy_async, cuMemcpyAsync)                         \
   X(memcpy_2d_async, cuMemcpy2DAsync)                    \
+  X(memset_async, cuMemsetD8Async)                       \
   X(pointer_get_attribute, cuPointerGetAttribute)        \
   X(module_load_data, cuModuleLoadData)                  \
   X(module_unload, cuModuleUnload)                       \

@@ -6,14 +6,13 @@
 #include <optional>
 #include <string_view>
 
-#include "builder/cuda/kernel_compiler.h"
+#include "builder/verify/cuda/plain_kernels.h"
 #include "builder/verify/sampled_sums.h"
 #include "engine/cuda/addresses.h"
-#include "engine/cuda/owned.h"
 
 namespace kiln {
 
-// builder/verify/cuda/reference_kernels.cuh
+// builder/verify/cuda/element_values.cuh and reference_kernels.cuh
 std::string_view reference_kernels();
 
 namespace {
@@ -67,7 +66,7 @@ int64_t batch_offset(const Shape& operand, const Shape& result, int64_t index) {
 
 class GpuReference {
  public:
-  explicit GpuReference(const CudaTools& tools) : device_(tools.device), tools_(tools) {}
+  explicit GpuReference(const CudaTools& tools) : kernels_(tools, reference_kernels()) {}
 
   // False where the host has to do it.
   Result<bool> run(const Operation& operation, std::span<const TensorType> types,
@@ -84,21 +83,18 @@ class GpuReference {
     if (!matmul && types[0].shape.size() > 5) return false;
     if (multiplies(matmul, types, output_types[0], operation) < kLeastMultiplies) return false;
     const std::lock_guard lock(mutex_);
-    const cuda::CurrentDevice current(*device_);
-    if (!stream_) {
-      KILN_ASSIGN_OR_RETURN(stream_, cuda::create_stream(device_));
-      KILN_RETURN_IF_ERROR(load());
-    }
+    const cuda::CurrentDevice current(*kernels_.device());
+    KILN_RETURN_IF_ERROR(kernels_.open());
     KILN_ASSIGN_OR_RETURN(const auto operands, upload(types, inputs));
-    KILN_ASSIGN_OR_RETURN(const cuda::DeviceMemory result,
-                          cuda::allocate(device_, bytes_of(output_types[0]), "the reference"));
+    KILN_ASSIGN_OR_RETURN(
+        const cuda::DeviceMemory result,
+        cuda::allocate(kernels_.device(), bytes_of(output_types[0]), "the reference"));
     KILN_RETURN_IF_ERROR(
         matmul ? run_matmul(operation, types, operands, output_types[0], result.get(), *dtype)
                : run_conv(operation, types, operands, output_types[0], result.get(), *dtype));
     KILN_RETURN_IF_ERROR(
-        copy(cuda::address_of(outputs[0]), result.get(), bytes_of(output_types[0])));
-    KILN_RETURN_IF_ERROR(device_->check(device_->driver().stream_synchronize(stream_.get()),
-                                        "the reference on the GPU"));
+        kernels_.copy(cuda::address_of(outputs[0]), result.get(), bytes_of(output_types[0])));
+    KILN_RETURN_IF_ERROR(kernels_.synchronize("the reference on the GPU"));
     KILN_RETURN_IF_ERROR(check_sampled_sums(operation, types, inputs, output_types[0], outputs[0]));
     return true;
   }
@@ -120,55 +116,17 @@ class GpuReference {
     return results * taps;
   }
 
-  Result<> load() {
-    KILN_ASSIGN_OR_RETURN(cubin_, codegen::compile_plain_cuda(std::string(reference_kernels()),
-                                                              tools_.compiler->arch()));
-    CUmodule module = nullptr;
-    KILN_RETURN_IF_ERROR(device_->check(
-        device_->driver().module_load_data(&module, cubin_.bytes.data()), "cuModuleLoadData"));
-    module_ = cuda::Module(device_, module);
-    return Ok();
-  }
-
-  Result<CUfunction> function(const char* name) {
-    CUfunction function = nullptr;
-    KILN_RETURN_IF_ERROR(device_->check(
-        device_->driver().module_get_function(&function, module_.get(), name), name));
-    return function;
-  }
-
-  Result<> copy(CUdeviceptr to, CUdeviceptr from, uint64_t bytes) {
-    return device_->check(device_->driver().memcpy_async(to, from, bytes, stream_.get()),
-                          "copy of the reference's operand");
-  }
-
   Result<std::vector<cuda::DeviceMemory>> upload(std::span<const TensorType> types,
                                                  std::span<const void* const> inputs) {
     std::vector<cuda::DeviceMemory> operands;
     for (size_t i = 0; i < types.size(); ++i) {
       KILN_ASSIGN_OR_RETURN(cuda::DeviceMemory memory,
-                            cuda::allocate(device_, bytes_of(types[i]), "the reference"));
-      if (memory) {
-        KILN_RETURN_IF_ERROR(copy(memory.get(), cuda::address_of(inputs[i]), bytes_of(types[i])));
-      }
+                            cuda::allocate(kernels_.device(), bytes_of(types[i]), "the reference"));
+      KILN_RETURN_IF_ERROR(
+          kernels_.copy(memory.get(), cuda::address_of(inputs[i]), bytes_of(types[i])));
       operands.push_back(std::move(memory));
     }
     return operands;
-  }
-
-  template <class Parameters>
-  Result<> launch(CUfunction function, Parameters& parameters, std::array<unsigned, 2> grid,
-                  std::array<unsigned, 2> block) {
-    CUlaunchConfig config = {};
-    config.gridDimX = grid[0];
-    config.gridDimY = grid[1];
-    config.gridDimZ = config.blockDimZ = 1;
-    config.blockDimX = block[0];
-    config.blockDimY = block[1];
-    config.hStream = stream_.get();
-    void* arguments[] = {&parameters};
-    return device_->check(device_->driver().launch_kernel_ex(&config, function, arguments, nullptr),
-                          "launch of the reference");
   }
 
   Result<> run_matmul(const Operation& operation, std::span<const TensorType> types,
@@ -189,14 +147,14 @@ class GpuReference {
     p.b_row = transpose_b ? 1 : p.n;
     p.b_column = transpose_b ? p.k : 1;
     p.dtype = dtype;
-    KILN_ASSIGN_OR_RETURN(const CUfunction matmul, function("reference_matmul"));
     const int64_t batches = output.elements() / (p.m * p.n);
     const auto tiles = [](int64_t extent) { return static_cast<unsigned>((extent + 15) / 16); };
     for (int64_t i = 0; i < batches; ++i) {
       p.a_offset = batch_offset(a, c, i);
       p.b_offset = batch_offset(b, c, i);
       p.c_offset = i * p.m * p.n;
-      KILN_RETURN_IF_ERROR(launch(matmul, p, {tiles(p.n), tiles(p.m)}, {16, 16}));
+      KILN_RETURN_IF_ERROR(
+          kernels_.launch("reference_matmul", p, {tiles(p.n), tiles(p.m)}, {16, 16}));
     }
     return Ok();
   }
@@ -227,18 +185,13 @@ class GpuReference {
       if (i < dilations.size()) p.dilation[skip + i] = dilations[i];
       if (i < pads.size()) p.pad[skip + i] = pads[i];
     }
-    KILN_ASSIGN_OR_RETURN(const CUfunction conv,
-                          function(transposed ? "reference_conv_transpose" : "reference_conv"));
     const auto blocks = static_cast<unsigned>((output.elements() + 255) / 256);
-    return launch(conv, p, {blocks, 1}, {256, 1});
+    return kernels_.launch(transposed ? "reference_conv_transpose" : "reference_conv", p,
+                           {blocks, 1}, {256, 1});
   }
 
-  std::shared_ptr<const cuda::Device> device_;
-  CudaTools tools_;
-  std::mutex mutex_;  // guards all below
-  cuda::OwnedStream stream_;
-  codegen::Cubin cubin_;
-  cuda::Module module_;
+  std::mutex mutex_;
+  PlainKernels kernels_;  // guarded by mutex_
 };
 
 }  // namespace

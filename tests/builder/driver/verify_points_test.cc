@@ -295,6 +295,16 @@ TEST_F(VerifyPoints, GivesUpAfterEightTactics) {
       << built.error().message;
 }
 
+TEST_F(VerifyPoints, RemembersAfterAFailureWhatWasWrong) {
+  options_.batches = {1};
+  ASSERT_FALSE(build({kTenLies, kHonest}).ok());
+  // Eight lies are known for what they are: two are left, and then the truth.
+  const auto built = build({kTenLies, kHonest});
+  ASSERT_TRUE(built.ok()) << built.error().message;
+  EXPECT_EQ(repairs(*built).size(), 2U);
+  EXPECT_NEAR(answers({1, 2, 3, 4})[2], expected({1, 2, 3, 4})[2], 1e-4);
+}
+
 TEST_F(VerifyPoints, WritesNoFirstEngineThatIsWrong) {
   ASSERT_FALSE(build({kLies, kHonestOfOthers}).ok());
   EXPECT_FALSE(std::filesystem::exists(options_.output));

@@ -140,6 +140,12 @@ CUresult CUDAAPI memory_copy_2d(const CUDA_MEMCPY2D* copy, CUstream stream) {
     return CUDA_SUCCESS;
   });
 }
+CUresult CUDAAPI memory_set(CUdeviceptr to, unsigned char value, size_t bytes, CUstream stream) {
+  return put(stream, [=] {
+    std::memset(reinterpret_cast<void*>(to), value, bytes);
+    return CUDA_SUCCESS;
+  });
+}
 CUresult CUDAAPI module_load(CUmodule* module, const void*) {
   *module = reinterpret_cast<CUmodule>(new int(1));
   return CUDA_SUCCESS;
@@ -354,6 +360,7 @@ std::shared_ptr<FakeLibraries> FakeDriver::libraries() const {
   api.memcpy_async = memory_copy;
   api.pointer_get_attribute = pointer_attribute;
   api.memcpy_2d_async = memory_copy_2d;
+  api.memset_async = memory_set;
   api.module_load_data = module_load;
   api.module_unload = module_unload;
   api.module_get_function = get_function;
