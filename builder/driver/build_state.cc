@@ -18,6 +18,12 @@
 #include "formats/version.h"
 
 namespace kiln {
+namespace {
+
+// An extent that models rarely have for another reason.
+constexpr int64_t kFewRows = 5;
+
+}  // namespace
 
 BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, ChosenTarget target,
                        LoadedTimingCache cache, std::span<const Plugin> plugins,
@@ -88,6 +94,19 @@ Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
   }
   if (!graph.ok()) return std::move(graph).error();
   RowIndependence rows = analyze_rows(*graph, probe, plugins_);
+  if (!rows.independent && probe.batch > kFewRows) {
+    // Import computes the indices of few rows and leaves those of many to the engine, where nothing
+    // is known of them.
+    const ShapePoint few = with_rows(probe, kFewRows);
+    if (auto small = import(few); small.ok()) {
+      RowIndependence found = analyze_rows(*small, few, plugins_);
+      if (found.independent) {
+        rows = std::move(found);
+        graph = std::move(small);
+        probe = few;
+      }
+    }
+  }
   batch_padding_ = rows.independent;
   batch_padding_reason_ = std::move(rows.reason);
   output_axes_ = std::move(rows.output_axes);

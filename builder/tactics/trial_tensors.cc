@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <new>
 
 namespace kiln {
 namespace {
@@ -18,7 +17,10 @@ class HostTrialTensors : public TrialTensors {
       block_.reset();
       block_bytes_ = 0;
       block_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, layout_.bytes)));
-      if (!block_) throw std::bad_alloc();
+      if (!block_) {
+        return Error{ErrorCode::kOutOfMemory,
+                     "no " + std::to_string(layout_.bytes) + " bytes for a region's tensors"};
+      }
       block_bytes_ = layout_.bytes;
     }
     for (size_t i = 0; i < inputs.size(); ++i) {

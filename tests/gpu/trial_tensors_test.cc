@@ -1,5 +1,5 @@
-// What candidates are tried on, on the GPU: its comparison says what the host's says, of rows of any
-// length and of values that are not finite; what is written beside an output is seen.
+// What candidates are tried on, on the GPU: its comparison says what the host's says, of rows of
+// any length and of values that are not finite; what is written beside an output is seen.
 #include "builder/tactics/trial_tensors.h"
 
 #include <cmath>
@@ -66,8 +66,7 @@ class TrialTensorsOnGpu : public OnGpu {
     write(got);
     const auto found = tensors_->check_output(0, policy);
     ASSERT_TRUE(found.ok()) << found.error().message;
-    const Comparison expected =
-        compare(want.type, got.bytes.data(), want.bytes.data(), policy);
+    const Comparison expected = compare(want.type, got.bytes.data(), want.bytes.data(), policy);
     EXPECT_EQ(found->passed, expected.passed) << expected.worst;
     EXPECT_EQ(found->rows, expected.rows);
     EXPECT_DOUBLE_EQ(found->max_abs_error, expected.max_abs_error);
@@ -98,7 +97,7 @@ TEST_F(TrialTensorsOnGpu, CompareAsTheHostDoes) {
 TEST_F(TrialTensorsOnGpu, CompareWhatIsNotFinite) {
   const float nan = std::nanf("");
   const std::vector<std::vector<float>> values = {
-      {1, 2, 3, 4},  {1, nan, 3, 4}, {1, kInfinity, 3, 4}, {1, -kInfinity, 3, 4},
+      {1, 2, 3, 4},     {1, nan, 3, 4},       {1, kInfinity, 3, 4}, {1, -kInfinity, 3, 4},
       {0, -0.0F, 0, 0}, {nan, nan, nan, nan}, {1, 2, 3, 4.001F}};
   for (const DType dtype : {DType::kF32, DType::kF16, DType::kBF16}) {
     for (const auto& want : values) {

@@ -25,8 +25,8 @@ class GpuTrialTensors : public TrialTensors {
     layout_ = lay_out_trial(inputs, outputs);
     comparisons_.clear();
     block_ = {};
-    KILN_ASSIGN_OR_RETURN(block_, cuda::allocate(kernels_.device(), layout_.bytes + kShift,
-                                                 "a region's tensors"));
+    KILN_ASSIGN_OR_RETURN(
+        block_, cuda::allocate(kernels_.device(), layout_.bytes + kShift, "a region's tensors"));
     for (size_t i = 0; i < inputs.size(); ++i) {
       KILN_RETURN_IF_ERROR(upload(inputs[i], cuda::address_of(input(i))));
     }

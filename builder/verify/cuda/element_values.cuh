@@ -36,4 +36,3 @@ __device__ static void store(void* data, long long i, int dtype, double result) 
   }
   static_cast<unsigned short*>(data)[i] = bits;
 }
-

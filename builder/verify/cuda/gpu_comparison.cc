@@ -59,15 +59,14 @@ Result<GpuComparison> GpuComparison::create(PlainKernels& kernels, const TensorT
                                             CUdeviceptr want) {
   GpuComparison made(kernels, type, want);
   if (type.elements() == 0) return made;
-  RowsParameters p{want, 0, type.elements() / made.row_length(), made.row_length(),
-                   dtype_number(type.dtype), 0};
+  RowsParameters p{
+      want, 0, type.elements() / made.row_length(), made.row_length(), dtype_number(type.dtype), 0};
   p.lanes = p.length >= 1024 ? 256 : p.length >= 32 ? 32 : 1;
   KILN_ASSIGN_OR_RETURN(
       made.scales_, cuda::allocate(kernels.device(), static_cast<uint64_t>(p.rows) * sizeof(double),
                                    "the comparison"));
   KILN_ASSIGN_OR_RETURN(
-      made.found_,
-      cuda::allocate(kernels.device(), kMostBlocks * sizeof(Found), "the comparison"));
+      made.found_, cuda::allocate(kernels.device(), kMostBlocks * sizeof(Found), "the comparison"));
   p.scales = made.scales_.get();
   const unsigned blocks = blocks_for(p.rows, kThreads / static_cast<unsigned>(p.lanes));
   KILN_RETURN_IF_ERROR(kernels.launch("row_scales", p, {blocks, 1}, {kThreads, 1}));
@@ -78,14 +77,14 @@ Result<Comparison> GpuComparison::compare(CUdeviceptr got, const AccuracyPolicy&
   Comparison result;
   const int64_t count = type_.elements();
   if (count == 0) return result;
-  const ComparisonParameters p{got,         want_,        scales_.get(), found_.get(),
-                               count,       row_length(), policy.rtol,   policy.atol,
-                               policy.noise, dtype_number(type_.dtype)};
+  const ComparisonParameters p{
+      got,          want_,       scales_.get(), found_.get(), count,
+      row_length(), policy.rtol, policy.atol,   policy.noise, dtype_number(type_.dtype)};
   std::vector<Found> found(blocks_for(count, 4 * kThreads));
-  KILN_RETURN_IF_ERROR(kernels_->launch(
-      "compare_elements", p, {static_cast<unsigned>(found.size()), 1}, {kThreads, 1}));
-  KILN_RETURN_IF_ERROR(kernels_->copy(cuda::address_of(found.data()), found_.get(),
-                                      found.size() * sizeof(Found)));
+  KILN_RETURN_IF_ERROR(kernels_->launch("compare_elements", p,
+                                        {static_cast<unsigned>(found.size()), 1}, {kThreads, 1}));
+  KILN_RETURN_IF_ERROR(
+      kernels_->copy(cuda::address_of(found.data()), found_.get(), found.size() * sizeof(Found)));
   KILN_RETURN_IF_ERROR(kernels_->synchronize("the comparison with the reference"));
   Found worst = found.front();
   for (const Found& one : found) merge(worst, one);
@@ -94,8 +93,8 @@ Result<Comparison> GpuComparison::compare(CUdeviceptr got, const AccuracyPolicy&
   result.max_abs_error = worst.max_abs_error;
   result.max_rel_error = worst.max_rel_error;
   if (worst.over > 0) {
-    result.worst = describe_element(static_cast<size_t>(worst.index), worst.got, worst.want,
-                                    worst.allowed);
+    result.worst =
+        describe_element(static_cast<size_t>(worst.index), worst.got, worst.want, worst.allowed);
   }
   return result;
 }

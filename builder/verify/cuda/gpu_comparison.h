@@ -6,7 +6,8 @@
 
 namespace kiln {
 
-// One expected tensor on the device. Not thread-safe. REQUIRES of every call: the device is current.
+// One expected tensor on the device. Not thread-safe. REQUIRES of every call: the device is
+// current.
 class GpuComparison {
  public:
   // f32, f16 and bf16.

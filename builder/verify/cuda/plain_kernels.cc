@@ -10,8 +10,7 @@ PlainKernels::PlainKernels(const CudaTools& tools, std::string_view text)
 Result<> PlainKernels::open() {
   if (module_) return Ok();
   KILN_ASSIGN_OR_RETURN(stream_, cuda::create_stream(device_));
-  KILN_ASSIGN_OR_RETURN(cubin_,
-                        codegen::compile_plain_cuda(std::string(text_), compiler_->arch()));
+  KILN_ASSIGN_OR_RETURN(cubin_, codegen::compile_plain_cuda(std::string(text_), compiler_->arch()));
   CUmodule module = nullptr;
   KILN_RETURN_IF_ERROR(device_->check(
       device_->driver().module_load_data(&module, cubin_.bytes.data()), "cuModuleLoadData"));
@@ -35,8 +34,8 @@ Result<> PlainKernels::synchronize(const char* what) {
   return device_->check(device_->driver().stream_synchronize(stream_.get()), what);
 }
 
-Result<> PlainKernels::launch_at(const char* kernel, void* parameters,
-                                 std::array<unsigned, 2> grid, std::array<unsigned, 2> block) {
+Result<> PlainKernels::launch_at(const char* kernel, void* parameters, std::array<unsigned, 2> grid,
+                                 std::array<unsigned, 2> block) {
   CUfunction function = nullptr;
   KILN_RETURN_IF_ERROR(device_->check(
       device_->driver().module_get_function(&function, module_.get(), kernel), kernel));
@@ -48,8 +47,8 @@ Result<> PlainKernels::launch_at(const char* kernel, void* parameters,
   config.blockDimY = block[1];
   config.hStream = stream_.get();
   void* arguments[] = {parameters};
-  return device_->check(
-      device_->driver().launch_kernel_ex(&config, function, arguments, nullptr), kernel);
+  return device_->check(device_->driver().launch_kernel_ex(&config, function, arguments, nullptr),
+                        kernel);
 }
 
 }  // namespace kiln
