@@ -16,7 +16,8 @@ namespace {
 constexpr int64_t kMostRows = 32, kMostPlainRows = 8;
 constexpr size_t kMostTilings = 12;
 // Fewer rows are read quickly by every block.
-constexpr int64_t kFewestToSplit = 5;
+constexpr int64_t kFewestToSplit = 9;
+constexpr int64_t kShortestRing = 3, kLongestRing = 16;
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
@@ -44,6 +45,12 @@ int64_t shared_bytes(const FewRowsShape& shape, const FewRowsTiling& tiling) {
   // Shares are rounded up, by less than an element for each block of the cluster.
   const int64_t shares = tiling.split > 1 ? 2 * (sums + tiling.split * shape.parts * 4) + 16 : 0;
   return ring + turns_of(shape) * tiling.warps * sums + shares;
+}
+
+int64_t largest_ring(const FewRowsShape& shape, FewRowsTiling tiling, int64_t room) {
+  tiling.ring = kLongestRing;
+  while (tiling.ring > 0 && shared_bytes(shape, tiling) > room) --tiling.ring;
+  return tiling.ring;
 }
 
 int64_t stages_of(const FewRowsShape& shape, const FewRowsTiling& tiling) {
@@ -117,25 +124,26 @@ Result<> check_few_rows(const FewRowsShape& shape, uint32_t compute_capability) 
 std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
                                             uint32_t compute_capability) {
   // Copies that are under way take 35 KB of each of an H200's multiprocessors at the least: its
-  // bandwidth times a microsecond. More of them get over the ends of tiles and of kernels, as do a
-  // next kernel whose copies begin when this one's are all under way, and fetches ahead.
+  // bandwidth times a microsecond. More of them get over the ends of tiles and of kernels: a ring
+  // of 0 stands for the largest. As measured there in chains of kernels: one block of a
+  // multiprocessor while all of x stays in registers, two where it does not; clusters from 16 rows.
   constexpr FewRowsTiling kSpread[] = {
-      {1, 1, 16, 10, 1, true},
-      {1, 1, 16, 10, 1, true, false, 0, 1},
-      {1, 2, 8, 5, 2},
-      {1, 1, 16, 10, 1, true, false, 0},
-      {1, 1, 16, 10, 1, true, false, 0, 1, 2},
-      {2, 1, 16, 4, 1, true, false, 0, 0, 2},
-      {2, 1, 16, 4, 1, true, false, 0, 1, 4},
-      {1, 2, 8, 5, 2, true, false, 0, 0, 4},
-      {4, 1, 8, 5, 1},
-      {1, 2, 8, 5, 2, false, false, 0, 1},
-      {4, 1, 8, 5, 1, false, false, 0, 1},
-      {2, 1, 8, 5, 2},
-      {1, 1, 16, 4, 1, true},
-      {1, 2, 8, 10, 1, true},
-      {1, 1, 16, 10, 1, true, true},
+      {2, 1, 16, 0, 1, true},
+      {4, 1, 8, 0, 1, true, false, -1, 0, 2},
+      {1, 2, 16, 0, 1, true},
+      {1, 2, 8, 0, 1, true},
+      {2, 1, 8, 3, 2, false, false, 0},
+      {2, 1, 8, 0, 2, true},
+      {4, 1, 8, 0, 1, true},
+      {4, 1, 4, 0, 2, true, false, -1, 0, 2},
+      {4, 1, 4, 0, 2, true, false, -1, 0, 4},
+      {2, 1, 8, 0, 2, false, false, 0},
+      {1, 2, 8, 0, 2, false, true},
+      {2, 1, 16, 0, 1, true, false, 0},
+      {2, 1, 16, 0, 1, true, false, -1, 0, 2},
+      {1, 2, 8, 3, 2},
       {1, 2, 4, 5, 4, true},
+      {1, 1, 16, 4, 1, true},
       {1, 2, 4, 10, 2},
       {2, 1, 4, 10, 2},
       {1, 1, 2, 8, 6},
@@ -150,9 +158,11 @@ std::vector<FewRowsTiling> few_rows_tilings(const FewRowsShape& shape,
     }
     tiling.keep = tiling.keep && has_registers(shape, tiling);
     const int64_t room = shared_bytes_in_half(compute_capability, tiling.blocks);
-    if (shared_bytes(shape, tiling) > room || !has_registers(shape, tiling)) continue;
+    if (tiling.ring == 0) tiling.ring = largest_ring(shape, tiling, room);
+    if (tiling.ring < kShortestRing || shared_bytes(shape, tiling) > room) continue;
+    if (!has_registers(shape, tiling)) continue;
     if (is_plain(shape) && tiling.groups > 2) continue;
-    if (tiling.split > 1 && (shape.rows < kFewestToSplit || !tiling.keep)) continue;
+    if (tiling.split > 1 && shape.rows < kFewestToSplit) continue;
     if (tiling.split > 1 && compute_capability < 90) continue;
     // The last warp has nothing to do.
     if (has_idle_warps(shape, tiling)) continue;

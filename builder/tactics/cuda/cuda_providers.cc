@@ -118,11 +118,11 @@ Result<Lowered> host_lower(const TacticQuery& query, const Tactic&) {
 }
 
 constexpr TacticProvider kCudaProviders[] = {
-    {"few-rows", 6, Trial::kAlways, few_rows_candidates, few_rows_lower},
+    {"few-rows", 7, Trial::kAlways, few_rows_candidates, few_rows_lower},
     {"many-rows", 3, Trial::kAlways, many_rows_candidates, many_rows_lower},
     {"depthwise", 1, Trial::kAlways, depthwise_candidates, depthwise_lower},
     {"cublaslt", 1, Trial::kAlways, cublaslt_candidates, cublaslt_lower},
-    {"pointwise-conv", 2, Trial::kAlways, pointwise_conv_candidates, pointwise_conv_lower},
+    {"pointwise-conv", 3, Trial::kAlways, pointwise_conv_candidates, pointwise_conv_lower},
     {"cudnn", 1, Trial::kAlways, cudnn_candidates, cudnn_lower},
     {"attention", 3, Trial::kAlways, attention_candidates, attention_lower},
     {"generated", 2, Trial::kAlways, generated_candidates, generated_lower},
