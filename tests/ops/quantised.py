@@ -1,4 +1,4 @@
-"""Products of dequantised 8-bit floats, which become products of the codes, and near misses of them.
+"""Products of dequantised 8-bit floats, which become products of the codes, and near misses.
 
 All numbers are small whole ones times powers of two: sums are exact in f32 in any order, so that
 what is quantised behind a product rounds the same way everywhere.
@@ -49,7 +49,9 @@ def weights(axis, channels, stored):
     return f"{zeros} wq = {codes} wd = DequantizeLinear{form}(wq, ws, wz)"
 
 
-def product(name, code, *, channels=True, stored=False, turned=False, axis=None, k=K, n=N, more=None):
+def product(
+    name, code, *, channels=True, stored=False, turned=False, axis=None, k=K, n=N, more=None
+):
     """x [M, k] times w; `code` makes y of xd and wd."""
     axis = (0 if turned else 1) if axis is None else axis
     shape = (n, k) if turned else (k, n)
@@ -77,7 +79,9 @@ def cases():
             which = ("channel" if channels else "tensor") + ("_stored" if stored else "")
             yield product(name + which, plain, channels=channels, stored=stored)
     yield product(name + "gemm", "y = Gemm<transB = 1>(xd, wd, b)", turned=True, more=end("gemm"))
-    yield product(name + "turned", "t = Transpose<perm = [1, 0]>(wd) y = MatMul(xd, t)", turned=True)
+    yield product(
+        name + "turned", "t = Transpose<perm = [1, 0]>(wd) y = MatMul(xd, t)", turned=True
+    )
     yield product(
         name + "bias_relu", "m = MatMul(xd, wd) s = Add(m, b) y = Relu(s)", more=end("bias_relu")
     )
