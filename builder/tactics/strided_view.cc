@@ -140,6 +140,14 @@ void drop_repeats(NestedView& view) {
   }
 }
 
+// Whoever computes in f32 reads f16 and bf16 as what such a cast makes of them.
+bool only_widens(const ir::Graph& body, const ir::Node& node) {
+  const auto* cast = std::get_if<ir::Cast>(&node.op);
+  const DType from = body.type(node.inputs[0]).dtype;
+  return cast != nullptr && cast->to == DType::kF32 &&
+         (from == DType::kF16 || from == DType::kBF16);
+}
+
 Result<NestedView> nested_view(const ir::Graph& body, ir::ValueId value, bool may_repeat,
                                ir::ValueId& source, std::vector<ir::NodeId>& passed) {
   std::vector<ir::NodeId> path;
@@ -154,6 +162,7 @@ Result<NestedView> nested_view(const ir::Graph& body, ir::ValueId value, bool ma
   for (auto id = path.rbegin(); id != path.rend(); ++id) {
     const ir::Node& node = body.node(*id);
     const Shape& shape = body.type(node.outputs[0]).shape;
+    if (may_repeat && only_widens(body, node)) continue;
     if (may_repeat && std::holds_alternative<ir::Broadcast>(node.op)) {
       broadcast(shape, view);
     } else {

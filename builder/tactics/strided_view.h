@@ -17,7 +17,8 @@ struct StridedView {
 Result<StridedView> view_of_input(const ir::Graph& body, ir::ValueId value,
                                   std::vector<ir::NodeId>& passed);
 // The same of a value that may repeat what it is a view of: along such an axis it has extent 1; the
-// outermost may also begin anew after each of its view's extent.
+// outermost may also begin anew after each of its view's extent. What it views may be widened on
+// the way, from f16 or bf16 to f32: the source is what is to be read.
 Result<StridedView> repeated_view_of_input(const ir::Graph& body, ir::ValueId value,
                                            std::vector<ir::NodeId>& passed);
 // How `value` lies in the body's only output, when all that follows it is reshapes and transposes.

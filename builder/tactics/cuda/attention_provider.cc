@@ -46,7 +46,7 @@ Result<Problem> problem_of(const ir::Graph& body) {
   shape.scale = found.op->scale;
   shape.causal = found.op->causal;
   if (found.mask) {
-    shape.mask = body.type(node.inputs[3]).dtype;
+    shape.mask = body.type(found.mask->source).dtype;
     if (shape.mask == DType::kBool) return refuse("the mask is of bool");
     shape.mask_place = place_of(*found.mask);
     shape.mask_period = found.mask->dims[0];

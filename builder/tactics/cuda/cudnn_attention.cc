@@ -12,15 +12,17 @@ constexpr float kLeastScore = -30000;
 
 Error refuse(std::string why) { return {ErrorCode::kUnsupported, std::move(why)}; }
 
-Result<> check_attention(const ir::Graph& body, const ir::Node& node, const ir::Attention& op) {
+Result<> check_attention(const ir::Graph& body, const AttentionOperands& operands) {
+  const ir::Node& node = body.node(operands.anchor);
+  const ir::Attention& op = *operands.op;
   const TensorType& q = body.type(node.inputs[0]);
   if (q.dtype != DType::kF16 && q.dtype != DType::kBF16) {
     return refuse("cuDNN's attention is for f16 and bf16");
   }
   if (op.softcap != 0) return refuse("cuDNN's attention has no soft cap");
-  if (node.inputs.size() < 4) return Ok();
+  if (!operands.mask) return Ok();
   // Anything else is refused or, as bool, crashes the library.
-  if (body.type(node.inputs[3]).dtype != q.dtype)
+  if (body.type(operands.mask->source).dtype != q.dtype)
     return refuse("the mask is of another type than q");
   return Ok();
 }
@@ -36,22 +38,22 @@ class Writer {
 
   Result<AttentionProblem> write(const AttentionOperands& operands) {
     const ir::Attention& op = *operands.op;
-    KILN_ASSIGN_OR_RETURN(const int64_t q, operand(0, operands.q));
+    KILN_ASSIGN_OR_RETURN(const int64_t q, operand(operands.q));
     StridedView keys = operands.k;  // cuDNN's pattern has k transposed
     std::swap(keys.dims[2], keys.dims[3]);
     std::swap(keys.strides[2], keys.strides[3]);
-    KILN_ASSIGN_OR_RETURN(const int64_t k, operand(1, keys));
+    KILN_ASSIGN_OR_RETURN(const int64_t k, operand(keys));
     int64_t scores = matmul(q, k, inside(DType::kF32, scores_));
     scores = pointwise(CUDNN_POINTWISE_MUL, scores, number(static_cast<float>(op.scale)), scores_);
     if (operands.mask) {
-      KILN_ASSIGN_OR_RETURN(const int64_t mask, operand(3, *operands.mask));
+      KILN_ASSIGN_OR_RETURN(const int64_t mask, operand(*operands.mask));
       scores = pointwise(CUDNN_POINTWISE_ADD, scores, mask, scores_);
       // A row of nothing but -inf has equal weights.
       scores = pointwise(CUDNN_POINTWISE_MAX, scores, number(kLeastScore), scores_);
     }
     if (op.causal) scores = mask_above_diagonal(scores);
     const int64_t weights = softmax(scores);
-    KILN_ASSIGN_OR_RETURN(const int64_t v, operand(2, operands.v));
+    KILN_ASSIGN_OR_RETURN(const int64_t v, operand(operands.v));
     made_.output =
         problem().add({body_.type(node_.outputs[0]).dtype, operands.y.dims, operands.y.strides});
     problem().operations.emplace_back(CudnnMatmul{weights, v, made_.output});
@@ -61,8 +63,8 @@ class Writer {
  private:
   CudnnProblem& problem() { return made_.problem; }
 
-  Result<int64_t> operand(size_t slot, const StridedView& view) {
-    const DType dtype = body_.type(node_.inputs[slot]).dtype;
+  Result<int64_t> operand(const StridedView& view) {
+    const DType dtype = body_.type(view.source).dtype;
     if (view.offset * bits_of(dtype) % 128 != 0) return refuse("an operand starts off 16 bytes");
     const int64_t tensor = problem().add({dtype, view.dims, view.strides});
     made_.inputs.push_back({tensor, view.source, view.offset});
@@ -147,7 +149,7 @@ class Writer {
 Result<AttentionProblem> attention_problem(const ir::Graph& body) {
   KILN_ASSIGN_OR_RETURN(const AttentionOperands operands, attention_operands(body));
   const ir::Node& node = body.node(operands.anchor);
-  KILN_RETURN_IF_ERROR(check_attention(body, node, *operands.op));
+  KILN_RETURN_IF_ERROR(check_attention(body, operands));
   if (operands.mask && operands.mask->dims[0] != 1 &&
       operands.mask->dims[0] != operands.q.dims[0]) {
     return refuse("the mask repeats along the batch");

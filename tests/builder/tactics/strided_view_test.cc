@@ -75,6 +75,16 @@ TEST(StridedView, WhatRepeatsHasExtentOneOrBeginsAnew) {
       Chain({2, 1, 4}).then(ir::Broadcast{{2, 5, 4}}).then(ir::Reshape{{2, 20}}).repeated().ok());
 }
 
+TEST(StridedView, WhatRepeatsMayBeWidened) {
+  Chain wide({1, 4, 3});
+  wide.then(ir::Cast{DType::kF32}).then(ir::Broadcast{{5, 4, 3}});
+  ASSERT_TRUE(wide.repeated().ok()) << wide.repeated().error().message;
+  EXPECT_EQ(wide.repeated()->dims, (Shape{1, 4, 3}));
+  EXPECT_FALSE(wide.of_input().ok());
+  EXPECT_FALSE(Chain({4, 3}).then(ir::Cast{DType::kF64}).repeated().ok());
+  EXPECT_FALSE(Chain({4, 3}).then(ir::Cast{DType::kI32}).repeated().ok());
+}
+
 TEST(StridedView, AnAxisOfSeveralStridesIsRefused) {
   // Rows of 6 with gaps between them are no line of 12.
   EXPECT_FALSE(
