@@ -1,5 +1,6 @@
 #include "builder/tactics/schedule_regions.h"
 
+#include "builder/cuda/build_tools.h"
 #include "builder/tactics/lower_grouped.h"
 
 namespace kiln {
@@ -94,6 +95,20 @@ Result<> schedule_one(const Graph& graph, NodeId id, const DeviceInfo& device,
   return Ok();
 }
 
+// Where earlier builds have chosen, compiling is what is left to do.
+void compile_known_winners(const Graph& graph, const DeviceInfo& device,
+                           std::span<const Plugin> plugins, SelectionContext& context) {
+  if (context.cuda == nullptr) return;
+  compile_ahead(*context.cuda, device.threads, [&] {
+    for (NodeId id : graph.topological_order()) {
+      if (is_alias(std::get<ir::Region>(graph.node(id).op))) continue;
+      TacticQuery query = query_of(graph, id, device, plugins);
+      query.cuda = context.cuda;
+      lower_known_winner(query, context);
+    }
+  });
+}
+
 void share_time(std::vector<report::Region>& records) {
   double sum = 0;
   const auto time = [](const report::Region& record) {
@@ -133,6 +148,7 @@ Result<Scheduled> schedule_regions(Graph graph, const ShapePoint& point, const D
                                    std::span<const Plugin> plugins, SelectionContext& context,
                                    const SchedulingProgress& progress) {
   std::vector<std::string> notes;
+  compile_known_winners(graph, device, plugins, context);
   for (;;) {
     Scheduled result;
     const auto order = graph.topological_order();

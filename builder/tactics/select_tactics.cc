@@ -31,6 +31,18 @@ class Selector {
   Selector(const TacticQuery& query, SelectionContext& context)
       : query_(query), context_(context), key_(region_key(query)) {}
 
+  void lower_known_winner() {
+    collect();
+    for (Entry& entry : entries_) {
+      if (const Timing* known = find(entry)) {
+        apply(*known, entry);
+      } else if (context_.judge != nullptr && skip_reason(entry).empty()) {
+        return;
+      }
+    }
+    if (const Entry* winner = fastest()) static_cast<void>(lower(*winner));
+  }
+
   Result<std::optional<Selection>> run() {
     const size_t missing = missing_answers();
     collect();
@@ -69,6 +81,10 @@ class Selector {
     }
   }
 
+  const Timing* find(const Entry& entry) const {
+    return context_.cache.find(context_.environment, key_, cache_key(entry));
+  }
+
   Result<Lowered> lower(const Entry& entry) const {
     KILN_ASSIGN_OR_RETURN(Lowered lowered, entry.provider->lower(query_, entry.tactic));
     KILN_RETURN_IF_ERROR(finish_lowering(query_, lowered));
@@ -93,13 +109,24 @@ class Selector {
 
   Result<> measure_all() {
     const DeviceAnswers::Trial trial(answers());
+    if (context_.cuda != nullptr && context_.judge != nullptr) {
+      compile_ahead(*context_.cuda, query_.device.threads, [&] { lower_new(); });
+    }
     for (Entry& entry : entries_) KILN_RETURN_IF_ERROR(measure(entry));
     return Ok();
   }
 
+  // What is going to be tried, whatever wins.
+  void lower_new() const {
+    for (const Entry& entry : entries_) {
+      if (entry.provider->trial == Trial::kAlways && find(entry) == nullptr) {
+        static_cast<void>(lower(entry));
+      }
+    }
+  }
+
   Result<> measure(Entry& entry) {
-    const Timing* known = context_.cache.find(context_.environment, key_, cache_key(entry));
-    if (known) {
+    if (const Timing* known = find(entry)) {
       apply(*known, entry);
       return Ok();
     }
@@ -220,6 +247,10 @@ Result<std::optional<Selection>> select_tactic(const TacticQuery& query,
   auto selection = Selector(query, context).run();
   if (context.cuda != nullptr) context.cuda->answers->end_trials();
   return selection;
+}
+
+void lower_known_winner(const TacticQuery& query, SelectionContext& context) {
+  Selector(query, context).lower_known_winner();
 }
 
 void ban_tactic(const TacticKey& key, SelectionContext& context) {

@@ -36,6 +36,10 @@ struct Selection {
 // judge, and the cache does not know the region or the winner's plan.
 Result<std::optional<Selection>> select_tactic(const TacticQuery& query, SelectionContext& context);
 
+// Lowers the tactic that select_tactic() would choose, if the cache knows all that it needs, and
+// forgets it: for compile_ahead().
+void lower_known_winner(const TacticQuery& query, SelectionContext& context);
+
 // A finished engine was found wrong because of this tactic: it is not chosen again.
 void ban_tactic(const TacticKey& key, SelectionContext& context);
 

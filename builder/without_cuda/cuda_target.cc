@@ -21,6 +21,8 @@ Result<CudaTarget> describe_cuda_target(const DeviceInfo&) { return absent(); }
 
 std::span<const TacticProvider> cuda_providers() { return {}; }
 
+void compile_ahead(const CudaTools&, int, const std::function<void()>&) {}
+
 Result<> lower_device(const TacticQuery&, Lowered&) {
   return Error{ErrorCode::kUnsupported, "this builder was compiled without target cuda"};
 }

@@ -113,6 +113,10 @@ Result<Cubin> CubinCache::compile(std::string_view text) {
   {
     const std::lock_guard lock(mutex_);
     auto found = slots_.find(text);
+    if (found == slots_.end() && noting_) {
+      noted_.emplace_back(text);
+      return Cubin();
+    }
     if (found == slots_.end()) {
       found = slots_.emplace(std::string(text), std::make_shared<Slot>()).first;
     }
@@ -120,6 +124,21 @@ Result<Cubin> CubinCache::compile(std::string_view text) {
   }
   std::call_once(slot->once, [&] { slot->result = compile_cuda(text, arch_); });
   return *slot->result;
+}
+
+void CubinCache::note() {
+  const std::lock_guard lock(mutex_);
+  noting_ = true;
+}
+
+void CubinCache::compile_noted(int threads) {
+  std::vector<std::string> texts;
+  {
+    const std::lock_guard lock(mutex_);
+    noting_ = false;
+    texts.swap(noted_);
+  }
+  compile_all(texts, threads);
 }
 
 std::vector<Result<Cubin>> CubinCache::compile_all(std::span<const std::string> texts,

@@ -37,6 +37,10 @@ class CubinCache {
  public:
   explicit CubinCache(std::string arch) : arch_(std::move(arch)) {}
   Result<Cubin> compile(std::string_view text);
+  // From now on compile() only notes new texts and gives a cubin without code, until
+  // compile_noted() compiles them at once.
+  void note();
+  void compile_noted(int threads);
   // All of them, on `threads` threads; results in the order of the texts.
   std::vector<Result<Cubin>> compile_all(std::span<const std::string> texts, int threads);
 
@@ -45,6 +49,8 @@ class CubinCache {
   std::string arch_;
   std::mutex mutex_;
   std::map<std::string, std::shared_ptr<Slot>, std::less<>> slots_;
+  bool noting_ = false;
+  std::vector<std::string> noted_;
 };
 
 }  // namespace kiln::codegen

@@ -111,9 +111,6 @@ std::vector<Tactic> attention_candidates(const TacticQuery& query, std::string& 
 Result<Lowered> attention_lower(const TacticQuery& query, const Tactic& tactic) {
   KILN_ASSIGN_OR_RETURN(const Problem problem, problem_of(*query.region.body));
   const auto tilings = attention_tilings(problem.shape);
-  std::vector<std::string> texts;  // all at once, so that the next tactics find theirs ready
-  for (const AttentionTiling& one : tilings) texts.push_back(attention_text(problem.shape, one));
-  query.cuda->compiler->cache().compile_all(texts, query.device.threads);
   for (const AttentionTiling& tiling : tilings) {
     if (key_of(tiling) != tactic.key) continue;
     KILN_ASSIGN_OR_RETURN(LocalLaunch launch, launch_of(query, problem, tiling));

@@ -52,20 +52,9 @@ std::vector<Tactic> generated_candidates(const TacticQuery& query, std::string& 
   return tactics;
 }
 
-// Compiles every schedule at once, so that the candidates after this one find theirs ready.
-void compile_ahead(const TacticQuery& query, const loop::LoopKernel& kernel) {
-  std::vector<std::string> texts;
-  for (const auto& schedule : schedules_of(query, kernel)) {
-    auto source = codegen::emit_cuda(kernel, schedule);
-    if (source.ok() && !source->launches.empty()) texts.push_back(std::move(source->text));
-  }
-  query.cuda->compiler->cache().compile_all(texts, query.device.threads);
-}
-
 Result<Lowered> generated_lower(const TacticQuery& query, const Tactic& tactic) {
   KILN_ASSIGN_OR_RETURN(Lowered lowered, lower_loop_region(*query.region.body));
   KILN_ASSIGN_OR_RETURN(const auto kernel, kernel_of(lowered));
-  if (query.cuda->device) compile_ahead(query, kernel);  // elsewhere the winner alone is lowered
   std::get<HostCall>(lowered.steps.front()).operation.set(kScheduleAttribute, tactic.key);
   return lowered;
 }

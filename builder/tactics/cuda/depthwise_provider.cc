@@ -136,13 +136,6 @@ Result<Lowered> depthwise_lower(const TacticQuery& query, const Tactic& tactic) 
   if (chosen == tilings.end()) {
     return refuse("'" + tactic.key + "' is no tiling of this convolution");
   }
-  if (query.cuda->device) {  // all at once, so that the next tactics find theirs ready
-    std::vector<std::string> texts;
-    for (const DepthwiseTiling& one : tilings) {
-      texts.push_back(depthwise_text(problem.shape, one, problem.finish));
-    }
-    query.cuda->compiler->cache().compile_all(texts, query.device.threads);
-  }
   return launch(query, problem, *chosen);
 }
 

@@ -96,11 +96,6 @@ Result<Lowered> few_rows_lower(const TacticQuery& query, const Tactic& tactic) {
   if (chosen == tilings.end()) {
     return refuse("'" + tactic.key + "' is no tiling of this product");
   }
-  if (query.cuda->device) {  // all at once, so that the next tactics find theirs ready
-    std::vector<std::string> texts;
-    for (const FewRowsTiling& one : tilings) texts.push_back(text_of(query, problem, one));
-    query.cuda->compiler->cache().compile_all(texts, query.device.threads);
-  }
   return launch(query, problem, *chosen);
 }
 

@@ -127,14 +127,6 @@ Result<Lowered> many_rows_lower(const TacticQuery& query, const Tactic& tactic) 
   if (chosen == all.end() || !takes(*chosen, problem.shape)) {
     return refuse("'" + tactic.key + "' is no tiling of this product");
   }
-  if (query.cuda->device) {  // all at once, so that the next tactics find theirs ready
-    std::vector<std::string> texts;
-    for (const ManyRowsTiling& one :
-         many_rows_tilings(problem.shape, query.device.multiprocessors)) {
-      texts.push_back(text_of(query, problem, one));
-    }
-    query.cuda->compiler->cache().compile_all(texts, query.device.threads);
-  }
   return launch(query, problem, *chosen);
 }
 

@@ -103,6 +103,27 @@ TEST_F(SelectTactic, PrefersTheFirstWithinTheNoise) {
   EXPECT_EQ(selection->record.chosen, 0);
 }
 
+// Lowered ahead, so that kernels are compiled at once: what wins, and nothing while that is
+// unknown.
+TEST_F(SelectTactic, LowersTheWinnerThatTheCacheKnows) {
+  static std::vector<std::string> lowered;
+  lowered.clear();
+  providers_ = {{"first", 1, Trial::kAlways, kFirst.candidates,
+                 [](const TacticQuery& query, const Tactic& tactic) {
+                   lowered.push_back(tactic.key);
+                   return lower_cast(query, tactic);
+                 }}};
+  SelectionContext context{providers_, &judge_, cache_, "lab"};
+  lower_known_winner(query_, context);
+  EXPECT_TRUE(lowered.empty());
+  judge_.timings = {{"bf16", right(7)}, {"f16", right(5)}};
+  ASSERT_TRUE(select().ok());
+  lowered.clear();
+  lower_known_winner(query_, context);
+  EXPECT_EQ(lowered, std::vector<std::string>{"f16"});
+  EXPECT_EQ(judge_.judged, 2);
+}
+
 TEST_F(SelectTactic, JudgesNothingThatTheCacheKnows) {
   judge_.timings = {{"bf16", right(7)}, {"f16", right(5)}, {"f64", right(6)}};
   const auto first = select();

@@ -71,6 +71,23 @@ TEST_F(CompileCuda, CacheCompilesEachTextOnce) {
   EXPECT_EQ(first->bytes.data(), second->bytes.data());
 }
 
+TEST_F(CompileCuda, CacheCompilesLaterWhatItNotes) {
+  CubinCache cache(kArch);
+  const std::string known = "KILN_KERNEL(32) known() {}", good = "KILN_KERNEL(32) good() {}",
+                    bad = "KILN_KERNEL(32) bad() { nonsense; }";
+  ASSERT_TRUE(cache.compile(known).ok());
+  cache.note();
+  EXPECT_GT(cache.compile(known)->bytes.size(), 0u);
+  for (const std::string& text : {good, bad}) {
+    const auto noted = cache.compile(text);
+    ASSERT_TRUE(noted.ok());
+    EXPECT_EQ(noted->bytes.size(), 0u);
+  }
+  cache.compile_noted(2);
+  EXPECT_GT(cache.compile(good)->bytes.size(), 0u);
+  EXPECT_FALSE(cache.compile(bad).ok());
+}
+
 TEST_F(CompileCuda, ThreadsCompileEachTextOnce) {
   CubinCache cache(kArch);
   const std::string a = "KILN_KERNEL(32) a() {}", b = "KILN_KERNEL(32) b() {}";
