@@ -6,6 +6,8 @@
 #include <sstream>
 #include <string_view>
 
+#include "builder/kernels/constants_text.h"
+
 namespace kiln {
 
 std::string_view attention_template();
@@ -100,23 +102,20 @@ std::string attention_text(const AttentionShape& shape, const AttentionTiling& t
   const float scale = later ? 1 : static_cast<float>(shape.scale);
   const float power_scale = later ? whole : static_cast<float>(std::numbers::log2e);
   std::ostringstream text;
-  const auto number = [&](const char* name, int64_t value) {
-    text << "constexpr int " << name << " = " << value << ";\n";
-  };
-  number("kWarps", tiling.warps);
-  number("kTile", tiling.tile);
-  number("kHeads", shape.heads);
-  number("kKeyHeads", shape.key_heads);
-  number("kRows", shape.rows);
-  number("kColumns", shape.columns);
-  number("kDepth", shape.depth);
-  number("kValueDepth", shape.value_depth);
-  number("kMaskBytes", mask_bytes(shape));
-  number("kMaskPeriod", shape.mask_period > 0 ? shape.mask_period : shape.batch);
-  text << "constexpr bool kF16 = " << (shape.dtype == DType::kF16 ? "true" : "false") << ";\n"
-       << "constexpr bool kCausal = " << (shape.causal ? "true" : "false") << ";\n"
-       << "constexpr bool kMaskedRowZero = " << (shape.masked_row_zero ? "true" : "false") << ";\n"
-       << "constexpr float kScale = " << std::hexfloat << scale << "f;\n"
+  write_number(text, "kWarps", tiling.warps);
+  write_number(text, "kTile", tiling.tile);
+  write_number(text, "kHeads", shape.heads);
+  write_number(text, "kKeyHeads", shape.key_heads);
+  write_number(text, "kRows", shape.rows);
+  write_number(text, "kColumns", shape.columns);
+  write_number(text, "kDepth", shape.depth);
+  write_number(text, "kValueDepth", shape.value_depth);
+  write_number(text, "kMaskBytes", mask_bytes(shape));
+  write_number(text, "kMaskPeriod", shape.mask_period > 0 ? shape.mask_period : shape.batch);
+  write_flag(text, "kF16", shape.dtype == DType::kF16);
+  write_flag(text, "kCausal", shape.causal);
+  write_flag(text, "kMaskedRowZero", shape.masked_row_zero);
+  text << "constexpr float kScale = " << std::hexfloat << scale << "f;\n"
        << "constexpr float kPowerScale = " << power_scale << "f;\n";
   write_place(text, "Q", shape.q);
   write_place(text, "K", shape.k);

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "builder/codegen/cuda/cuda_text.h"
+#include "builder/kernels/constants_text.h"
 
 namespace kiln {
 
@@ -97,25 +98,22 @@ int64_t depthwise_blocks(const DepthwiseShape& shape, const DepthwiseTiling& til
 std::string depthwise_text(const DepthwiseShape& shape, const DepthwiseTiling& tiling,
                            const codegen::PointFunction& finish) {
   std::ostringstream text;
-  const auto number = [&](const char* name, int64_t value) {
-    text << "constexpr int " << name << " = " << value << ";\n";
-  };
   text << "using Element = " << codegen::element_type(shape.dtype) << ";\n";
-  number("kBatch", shape.batch);
-  number("kHeight", shape.height);
-  number("kWidth", shape.width);
-  number("kChannels", shape.channels);
-  number("kOutHeight", shape.out_height);
-  number("kOutWidth", shape.out_width);
-  number("kWindowY", shape.window_y);
-  number("kWindowX", shape.window_x);
-  number("kStrideY", shape.stride_y);
-  number("kStrideX", shape.stride_x);
-  number("kPadY", shape.pad_y);
-  number("kPadX", shape.pad_x);
-  number("kRun", tiling.run);
-  number("kBand", tiling.band);
-  number("kThreads", kDepthwiseThreads);
+  write_number(text, "kBatch", shape.batch);
+  write_number(text, "kHeight", shape.height);
+  write_number(text, "kWidth", shape.width);
+  write_number(text, "kChannels", shape.channels);
+  write_number(text, "kOutHeight", shape.out_height);
+  write_number(text, "kOutWidth", shape.out_width);
+  write_number(text, "kWindowY", shape.window_y);
+  write_number(text, "kWindowX", shape.window_x);
+  write_number(text, "kStrideY", shape.stride_y);
+  write_number(text, "kStrideX", shape.stride_x);
+  write_number(text, "kPadY", shape.pad_y);
+  write_number(text, "kPadX", shape.pad_x);
+  write_number(text, "kRun", tiling.run);
+  write_number(text, "kBand", tiling.band);
+  write_number(text, "kThreads", kDepthwiseThreads);
   text << finish.text << depthwise_template() << "\nKILN_KERNEL(kThreads)\n"
        << "kiln_depthwise(const char* x, const char* w, " << finish.parameters << ") {\n"
        << "  depthwise(x, w, Operands{" << finish.arguments << "});\n}\n";

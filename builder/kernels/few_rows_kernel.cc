@@ -5,6 +5,7 @@
 #include <sstream>
 #include <string_view>
 
+#include "builder/kernels/constants_text.h"
 #include "builder/kernels/residency.h"
 
 namespace kiln {
@@ -26,6 +27,13 @@ int64_t ceil_div(int64_t a, int64_t b) { return (a + b - 1) / b; }
 bool is_plain(const FewRowsShape& shape) { return shape.dtype == DType::kF32; }
 
 bool is_e4m3(const FewRowsShape& shape) { return shape.dtype == DType::kF8E4M3FN; }
+
+// The kernel's name for the type of x.
+int64_t kind_of(const FewRowsShape& shape) {
+  if (is_plain(shape)) return 0;
+  if (is_e4m3(shape)) return 3;
+  return shape.dtype == DType::kF16 ? 1 : 2;
+}
 
 // Elements of 16 bytes.
 int64_t piece_of(const FewRowsShape& shape) {
@@ -181,30 +189,24 @@ int64_t few_rows_blocks(const FewRowsShape& shape, const FewRowsTiling& tiling,
 std::string few_rows_text(const FewRowsShape& shape, const FewRowsTiling& tiling, int64_t blocks,
                           const codegen::RowFunction& finish) {
   std::ostringstream text;
-  const auto number = [&](const char* name, int64_t value) {
-    text << "constexpr int " << name << " = " << value << ";\n";
-  };
   text << "constexpr int kPlain = 0, kF16 = 1, kBF16 = 2, kE4M3 = 3;\n";
-  number("kKind", is_plain(shape) ? 0 : shape.dtype == DType::kF16 ? 1 : is_e4m3(shape) ? 3 : 2);
-  number("kRows", shape.rows);
-  number("kColumns", shape.columns);
-  number("kPartsOfRow", shape.parts);
-  number("kDepth", shape.depth);
-  number("kGroups", tiling.groups);
-  number("kSteps", tiling.steps);
-  number("kWarps", tiling.warps);
-  number("kRing", tiling.ring);
-  number("kTurns", turns_of(shape));
-  number("kBlocks", blocks);
-  number("kLate", tiling.late);
-  number("kAhead", tiling.ahead);
-  number("kSplit", tiling.split);
-  const auto flag = [&](const char* name, bool value) {
-    text << "constexpr bool " << name << " = " << (value ? "true" : "false") << ";\n";
-  };
-  flag("kKeep", tiling.keep);
-  flag("kOnce", tiling.once);
-  flag("kConstantWeights", shape.constant_weights);
+  write_number(text, "kKind", kind_of(shape));
+  write_number(text, "kRows", shape.rows);
+  write_number(text, "kColumns", shape.columns);
+  write_number(text, "kPartsOfRow", shape.parts);
+  write_number(text, "kDepth", shape.depth);
+  write_number(text, "kGroups", tiling.groups);
+  write_number(text, "kSteps", tiling.steps);
+  write_number(text, "kWarps", tiling.warps);
+  write_number(text, "kRing", tiling.ring);
+  write_number(text, "kTurns", turns_of(shape));
+  write_number(text, "kBlocks", blocks);
+  write_number(text, "kLate", tiling.late);
+  write_number(text, "kAhead", tiling.ahead);
+  write_number(text, "kSplit", tiling.split);
+  write_flag(text, "kKeep", tiling.keep);
+  write_flag(text, "kOnce", tiling.once);
+  write_flag(text, "kConstantWeights", shape.constant_weights);
   text << finish.text << few_rows_template() << "\nKILN_KERNEL(kThreads, " << 2 * tiling.blocks
        << ")";
   if (tiling.split > 1) text << " __cluster_dims__(" << tiling.split << ", 1, 1)";

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <utility>
 
+#include "builder/kernels/constants_text.h"
+
 namespace kiln {
 
 std::string_view tile_copies();
@@ -207,35 +209,30 @@ ManyRowsBoxes many_rows_boxes(const ManyRowsShape& shape, const ManyRowsTiling& 
 std::string many_rows_text(const ManyRowsShape& shape, const ManyRowsTiling& tiling, int64_t blocks,
                            const codegen::PairFunction& finish) {
   std::ostringstream text;
-  const auto number = [&](const char* name, int64_t value) {
-    text << "constexpr int " << name << " = " << value << ";\n";
-  };
-  const auto flag = [&](const char* name, bool value) {
-    text << "constexpr bool " << name << " = " << (value ? "true" : "false") << ";\n";
-  };
-  number("kElementBytes", bytes_of(shape.dtype));
-  number("kResultBytes", bytes_of(shape.result));
-  number("kRows", shape.rows);
-  number("kColumns", shape.columns);
-  number("kDepth", shape.depth);
-  number("kTileBlocks", tiling.blocks);
-  number("kTileColumns", tiling.columns);
-  number("kRing", tiling.ring);
-  number("kHalves", shape.halves);
-  number("kBuffers", buffers_of(shape, tiling));
-  number("kClusterRows", tiling.cluster_rows);
-  number("kClusterColumns", tiling.cluster_columns);
-  number("kSplits", tiling.splits);
-  number("kGroup", std::max<int64_t>(2048 / (rows_of(tiling) * tiling.cluster_rows), 1));
-  number("kBlocks", blocks);
+  write_number(text, "kElementBytes", bytes_of(shape.dtype));
+  write_number(text, "kResultBytes", bytes_of(shape.result));
+  write_number(text, "kRows", shape.rows);
+  write_number(text, "kColumns", shape.columns);
+  write_number(text, "kDepth", shape.depth);
+  write_number(text, "kTileBlocks", tiling.blocks);
+  write_number(text, "kTileColumns", tiling.columns);
+  write_number(text, "kRing", tiling.ring);
+  write_number(text, "kHalves", shape.halves);
+  write_number(text, "kBuffers", buffers_of(shape, tiling));
+  write_number(text, "kClusterRows", tiling.cluster_rows);
+  write_number(text, "kClusterColumns", tiling.cluster_columns);
+  write_number(text, "kSplits", tiling.splits);
+  write_number(text, "kGroup",
+               std::max<int64_t>(2048 / (rows_of(tiling) * tiling.cluster_rows), 1));
+  write_number(text, "kBlocks", blocks);
   // Together with the launch bounds' 168 for each thread, of which the consumers' sums are 192 for
   // the largest tile.
   const bool largest = tiling.blocks * tiling.columns * (tiling.in_steps ? 3 : 1) > 256;
-  number("kProducerRegisters", largest ? 24 : 40);
-  number("kConsumerRegisters", largest ? 240 : 232);
-  flag("kInSteps", tiling.in_steps);
-  flag("kConstantWeights", shape.constant_weights);
-  flag("kResidual", finish.residual.has_value());
+  write_number(text, "kProducerRegisters", largest ? 24 : 40);
+  write_number(text, "kConsumerRegisters", largest ? 240 : 232);
+  write_flag(text, "kInSteps", tiling.in_steps);
+  write_flag(text, "kConstantWeights", shape.constant_weights);
+  write_flag(text, "kResidual", finish.residual.has_value());
   text << tile_copies() << multiply_text(shape.dtype, tiling.columns) << finish.text
        << many_rows_template();
   text << "\nKILN_KERNEL(kThreads, 1)";
