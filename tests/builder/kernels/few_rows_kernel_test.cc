@@ -220,6 +220,7 @@ TEST(FewRowsKernel, CompilesWithoutLocalMemory) {
        {Case{DType::kBF16, 1, 4096, 4096}, Case{DType::kBF16, 8, 28672, 4096},
         Case{DType::kBF16, 16, 4096, 4096}, Case{DType::kF16, 16, 4096, 14336},
         Case{DType::kBF16, 3, 1024, 1024}, Case{DType::kBF16, 32, 28672, 4096},
+        Case{DType::kBF16, 1, 50257, 768}, Case{DType::kF16, 32, 50257, 768},
         Case{DType::kF8E4M3FN, 1, 28672, 4096}, Case{DType::kF8E4M3FN, 16, 4096, 14336},
         Case{DType::kF32, 1, 4096, 4096}, Case{DType::kF32, 8, 1001, 132}}) {
     std::vector<std::string> texts;
@@ -248,6 +249,16 @@ TEST(FewRowsKernel, FillsAllPlaces) {
   EXPECT_EQ(few_rows_blocks(shape, {1, 2, 8, 4, 2}, 132), 264);
   EXPECT_EQ(few_rows_blocks(shape, {1, 2, 8, 4, 2}, 1), 2);
   EXPECT_EQ(few_rows_blocks({DType::kBF16, 1, 9, 64, true}, {1, 2, 8, 4, 2}, 132), 2);
+}
+
+// GPT-2's logits: rows of results that begin on no boundary of 4 bytes.
+TEST(FewRowsKernel, TakesAnyNumberOfColumns) {
+  for (int64_t rows = 1; rows <= 32; ++rows) {
+    const FewRowsShape shape{DType::kBF16, rows, 50257, 768, true};
+    const auto checked = check_few_rows(shape, 90);
+    EXPECT_TRUE(checked.ok()) << rows << " rows";
+    EXPECT_FALSE(few_rows_tilings(shape, 90).empty()) << rows << " rows";
+  }
 }
 
 TEST(FewRowsKernel, SaysWhatItDoesNotTake) {
