@@ -115,7 +115,7 @@ std::string propose_as(const TacticQuery& query, const std::string& form,
 std::string propose(const TacticQuery& query, const std::string& form,
                     Result<cuda::MatmulProblem> problem, std::vector<Tactic>& tactics) {
   if (!problem.ok()) return problem.error().message;
-  const std::string refusal = propose_as(query, form, *problem, tactics);
+  std::string refusal = propose_as(query, form, *problem, tactics);
   if (!sums_fast(*problem)) return refusal;
   problem->compute = cuda::MatmulProblem::Compute::kFastF32;
   const std::string fast = propose_as(query, form + std::string(kFast), *problem, tactics);
