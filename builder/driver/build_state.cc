@@ -11,6 +11,7 @@
 #include "builder/import/onnx/import.h"
 #include "builder/pipeline/pass_driver.h"
 #include "builder/pipeline/pipeline.h"
+#include "builder/precision/retype_graph.h"
 #include "builder/tactics/engine_judge.h"
 #include "formats/engine_file/write_engine.h"
 #include "formats/file/atomic_file.h"
@@ -36,6 +37,7 @@ BuildState::BuildState(const onnx::Model& model, const BuildOptions& options, Ch
       device_(target_.device),
       cache_(std::move(cache.cache)),
       foreign_timing_cache_(cache.foreign),
+      constants_(std::make_shared<precision::ConvertedConstants>()),
       model_hash_(onnx::content_hash(model)),
       notes_(std::move(cache.notes)) {
   if (!target_.is_elsewhere()) {
@@ -145,6 +147,7 @@ Result<BuildState::Point> BuildState::make_point(const ShapePoint& shape, double
   KILN_RETURN_IF_ERROR(check_memory(point.regions, shape.name, available_memory_bytes()));
   has_narrow_floats_ = has_narrow_floats_ || has_narrow_floats(point.regions);
   meter_.begin("passes " + shape.name, from, from);
+  point.passes.constants = constants_;
   point.passes.options = {.precision = options_.precision,
                           .io_fp16 = options_.io_fp16,
                           .library_layouts = device_.target == plan::Target::kCuda,

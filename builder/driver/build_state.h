@@ -106,6 +106,7 @@ class BuildState {
   bool foreign_timing_cache_ = false;  // what is in its place is left alone
   std::unique_ptr<SelectionContext> selection_;
   std::map<std::string, NarrowGoal> narrow_goals_;  // by shape set
+  std::shared_ptr<precision::ConvertedConstants> constants_;
   std::vector<Point> points_;
   std::vector<std::string> missing_;  // "'conv_1 + relu_1' at b8"
   std::vector<int> output_axes_;

@@ -2,6 +2,7 @@
 #pragma once
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,10 @@
 #include "formats/result.h"
 
 namespace kiln {
+
+namespace precision {
+class ConvertedConstants;
+}  // namespace precision
 
 // What measuring found about a region; builder/precision/narrow_search.h tells how.
 struct RegionQuality {
@@ -48,6 +53,7 @@ struct PassTiming {
 // What passes read and what they tell besides the graph.
 struct PassContext {
   PassOptions options;
+  std::shared_ptr<precision::ConvertedConstants> constants;  // of other graphs of the model too
   std::vector<report::NearMiss> near_misses;  // nodes that a rule nearly fused, and why not
   std::vector<PrecisionDecision> precision;
   std::vector<PassTiming> timings;

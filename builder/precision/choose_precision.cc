@@ -55,7 +55,8 @@ Result<bool> choose_precision(Graph& graph, PassContext& context) {
   const Storage storage = choose_storage(graph, wish);
   record(graph, storage, narrow, context);
   if (narrow == DType::kF32 && io == DType::kF32) return false;
-  ConvertedConstants constants;
+  ConvertedConstants own;
+  ConvertedConstants& constants = context.constants ? *context.constants : own;
   KILN_ASSIGN_OR_RETURN(Graph rewritten, retype_graph(graph, storage, narrow, constants));
   const bool changed = rewritten.fingerprint() != graph.fingerprint();
   graph = std::move(rewritten);

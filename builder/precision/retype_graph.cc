@@ -142,10 +142,14 @@ class Rewriter {
 Result<SharedBytes> ConvertedConstants::get(const Graph& graph, ValueId constant, DType dtype) {
   const ir::Value& value = graph.value(constant);
   if (value.type.dtype == dtype) return *value.constant;
-  const auto known = bytes_.find({constant, dtype});
-  if (known != bytes_.end()) return known->second;
-  KILN_ASSIGN_OR_RETURN(SharedBytes bytes, clean::convert(value.type, *value.constant, dtype));
-  return bytes_[{constant, dtype}] = std::move(bytes);
+  std::erase_if(converted_, [](const auto& one) { return one.second.source.expired(); });
+  const SharedBytes& source = *value.constant;
+  const Key key{source.data(), source.size(), value.type.dtype, dtype};
+  const auto known = converted_.find(key);
+  if (known != converted_.end()) return known->second.bytes;
+  KILN_ASSIGN_OR_RETURN(SharedBytes bytes, clean::convert(value.type, source, dtype));
+  converted_[key] = {source.owner, bytes};
+  return bytes;
 }
 
 Result<Graph> retype_graph(const Graph& graph, const Storage& storage, DType narrow,

@@ -1,7 +1,8 @@
 // A graph of regions again, its f32 values stored as `Storage` says.
 #pragma once
 #include <map>
-#include <utility>
+#include <memory>
+#include <tuple>
 
 #include "builder/ir/graph.h"
 #include "builder/precision/storage.h"
@@ -10,14 +11,19 @@
 
 namespace kiln::precision {
 
-// Constants of one graph in other dtypes: each is converted once, however often the graph is
-// retyped.
+// Constants in other dtypes: each is converted once, however often a graph is retyped, and however
+// many graphs share it, as those of a model's shape points do.
 class ConvertedConstants {
  public:
   Result<SharedBytes> get(const ir::Graph& graph, ir::ValueId constant, DType dtype);
 
  private:
-  std::map<std::pair<ir::ValueId, DType>, SharedBytes> bytes_;
+  struct Converted {
+    std::weak_ptr<const void> source;  // whose address is another's once it is gone
+    SharedBytes bytes;
+  };
+  using Key = std::tuple<const std::byte*, size_t, DType, DType>;  // from, to
+  std::map<Key, Converted> converted_;
 };
 
 // Regions keep their names; where a value is read in another dtype than it is stored in, a loop
