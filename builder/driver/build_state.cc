@@ -100,13 +100,13 @@ Result<> BuildState::analyse_rows(std::span<const ShapePoint> points) {
     // Import computes the indices of few rows and leaves those of many to the engine, where nothing
     // is known of them.
     const ShapePoint few = with_rows(probe, kFewRows);
-    if (auto small = import(few); small.ok()) {
-      RowIndependence found = analyze_rows(*small, few, plugins_);
-      if (found.independent) {
-        rows = std::move(found);
-        graph = std::move(small);
-        probe = few;
-      }
+    auto small = import(few);
+    RowIndependence found;
+    if (small.ok()) found = analyze_rows(*small, few, plugins_);
+    if (found.independent) {
+      rows = std::move(found);
+      graph = std::move(small);
+      probe = few;
     }
   }
   batch_padding_ = rows.independent;

@@ -5,13 +5,10 @@
 #include <future>
 #include <random>
 
-#include "builder/cuda/cuda_target.h"
-#include "builder/emit/emit_plan.h"
 #include "builder/tactics/cuda/few_rows_provider.h"
-#include "formats/engine_file/write_engine.h"
 #include "tests/builder/codegen/body.h"
 #include "tests/builder/random_tensors.h"
-#include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/region_fixture.h"
 
 namespace kiln::testing {
 namespace {
@@ -72,95 +69,8 @@ std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inp
   return y;
 }
 
-class FewRows : public OnGpu {
+class FewRows : public RegionsOnGpu {
  protected:
-  void SetUp() override {
-    OnGpu::SetUp();
-    if (IsSkipped()) return;
-    auto target = open_cuda_target(0);
-    ASSERT_TRUE(target.ok()) << target.error().message;
-    target_ = *std::move(target);
-  }
-
-  struct Problem {
-    Case one;
-    ir::Region region;
-    std::vector<HostTensor> inputs;
-    std::vector<Tactic> tactics;
-  };
-
-  TacticQuery query(const Problem& problem) {
-    TacticQuery query{problem.region, {}, {}, {}, target_.device, {}, &target_.tools};
-    const ir::Graph& body = *problem.region.body;
-    for (ir::ValueId id : body.inputs()) query.inputs.push_back(body.type(id));
-    for (ir::ValueId id : body.outputs()) query.outputs.push_back(body.type(id));
-    query.constants.resize(query.inputs.size());
-    if (problem.one.constant_weights) query.constants[1] = problem.inputs[1].bytes;
-    return query;
-  }
-
-  Problem problem_of(const Case& one) {
-    Problem problem;
-    problem.one = one;
-    auto body = std::make_shared<ir::Graph>(body_of(one));
-    problem.inputs = test::random_inputs(*body, 23);
-    problem.region = {ir::Region::Kind::kContraction, std::move(body), {}, ""};
-    std::string refusal;
-    problem.tactics = few_rows_candidates(query(problem), refusal);
-    EXPECT_FALSE(problem.tactics.empty()) << name_of(one) << ": " << refusal;
-    return problem;
-  }
-
-  // The region twice, so that the second may begin before the first has ended: y0 and y1.
-  static Result<Engine> engine_of(const Problem& problem, const Lowered& lowered, bool overlap) {
-    Schedule schedule;
-    schedule.point.name = "p";
-    ir::Graph& graph = schedule.graph;
-    std::vector<ir::ValueId> arguments;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-      const HostTensor& input = problem.inputs[i];
-      arguments.push_back(problem.one.constant_weights && i == 1
-                              ? graph.add_constant("w", input.type, input.bytes)
-                              : graph.add_input("x" + std::to_string(i), input.type));
-    }
-    const ir::Graph& body = *problem.region.body;
-    const TensorType made = body.type(body.outputs()[0]);
-    for (size_t i = 0; i < 2; ++i) {
-      const ir::NodeId node =
-          graph.add_typed_node("region", {}, problem.region, arguments, std::span(&made, 1));
-      graph.mark_output(graph.result(node));
-      graph.set_output_name(i, "y" + std::to_string(i));
-      schedule.regions.push_back({node, "region", false, lowered});
-    }
-    PlanBuilder builder(256);
-    builder.add_point(schedule);
-    plan::Plan plan = std::move(builder).finish();
-    plan.origin.target = plan::Target::kCuda;
-    KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(plan));
-    LoadOptions options;
-    options.allow_unverified = true;
-    options.programmatic_launch = overlap;
-    return Engine::load_bytes(SharedBytes::take(std::move(bytes)), options);
-  }
-
-  // y0 and y1 of one run, over poison.
-  static std::vector<Block> run(const Engine& engine, const Problem& problem) {
-    std::vector<Tensor> in, out;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-      if (problem.one.constant_weights && i == 1) continue;
-      const HostTensor& input = problem.inputs[i];
-      in.push_back({"x" + std::to_string(i), input.type,
-                    const_cast<std::byte*>(input.bytes.data())});  // NOLINT: only read
-    }
-    const ir::Graph& body = *problem.region.body;
-    const TensorType made = body.type(body.outputs()[0]);
-    std::vector<Block> found(2, Block(static_cast<size_t>(made.bytes()), std::byte{0xFF}));
-    for (size_t i = 0; i < 2; ++i) out.push_back({"y" + std::to_string(i), made, found[i].data()});
-    const auto ran = engine.infer(in, out);
-    EXPECT_TRUE(ran.ok()) << ran.error().message;
-    return found;
-  }
-
   static void expect_close(const Case& one, const Block& found, const std::vector<double>& want) {
     const TensorType type{one.result(), {one.rows * one.columns}};
     const auto got = test::to_doubles({type, SharedBytes::take(std::vector(found))});
@@ -174,32 +84,20 @@ class FewRows : public OnGpu {
     }
   }
 
-  void check(const Case& one, int runs) {
-    const Problem problem = problem_of(one);
-    const auto want = expected(one, problem.inputs);
-    for (const Tactic& tactic : problem.tactics) {
+  void check_tilings(const Case& one, int runs) {
+    const Trial trial = trial_of(body_of(one), one.constant_weights);
+    std::string refusal;
+    const auto tactics = few_rows_candidates(query(trial), refusal);
+    EXPECT_FALSE(tactics.empty()) << name_of(one) << ": " << refusal;
+    const auto want = expected(one, trial.inputs);
+    for (const Tactic& tactic : tactics) {
       SCOPED_TRACE(name_of(one) + ", " + tactic.key);
-      const auto lowered = few_rows_lower(query(problem), tactic);
+      const auto lowered = few_rows_lower(query(trial), tactic);
       ASSERT_TRUE(lowered.ok()) << lowered.error().message;
-      std::optional<Block> first;
-      for (const bool overlap : {true, false}) {
-        const auto engine = engine_of(problem, *lowered, overlap);
-        ASSERT_TRUE(engine.ok()) << engine.error().message;
-        for (int i = 0; i < runs; ++i) {
-          for (const Block& found : run(*engine, problem)) {
-            if (!first) {
-              first = found;
-              expect_close(one, found, want);
-              if (HasFatalFailure()) return;
-            }
-            ASSERT_TRUE(found == *first) << "run " << i << ", overlap " << overlap;
-          }
-        }
-      }
+      check(trial, *lowered, runs, [&](const Block& found) { expect_close(one, found, want); });
+      if (HasFatalFailure()) return;
     }
   }
-
-  CudaTarget target_;
 };
 
 TEST_F(FewRows, EveryTilingAtEveryEdge) {
@@ -207,7 +105,7 @@ TEST_F(FewRows, EveryTilingAtEveryEdge) {
                           Case{DType::kBF16, 8, 4104, 2048}, Case{DType::kBF16, 5, 33, 4096, true},
                           Case{DType::kF16, 16, 513, 4096, false, false},
                           Case{DType::kBF16, 32, 40, 264}, Case{DType::kF32, 8, 1001, 1028}}) {
-    check(one, 1);
+    check_tilings(one, 1);
     if (HasFatalFailure()) return;
   }
 }
@@ -217,14 +115,14 @@ TEST_F(FewRows, EightBits) {
   for (const Case& one :
        {Case{DType::kF8E4M3FN, 1, 1008, 4096}, Case{DType::kF8E4M3FN, 8, 520, 4112, true},
         Case{DType::kF8E4M3FN, 16, 48, 4096}}) {
-    check(one, 1);
+    check_tilings(one, 1);
     if (HasFatalFailure()) return;
   }
 }
 
 TEST_F(FewRows, SameBitsInEveryRun) {
-  check({DType::kBF16, 1, 4096, 4096}, 12);
-  check({DType::kBF16, 8, 4096, 4096, true}, 12);
+  check_tilings({DType::kBF16, 1, 4096, 4096}, 12);
+  check_tilings({DType::kBF16, 8, 4096, 4096, true}, 12);
 }
 
 }  // namespace

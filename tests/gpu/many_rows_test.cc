@@ -5,14 +5,11 @@
 #include <future>
 #include <random>
 
-#include "builder/cuda/cuda_target.h"
-#include "builder/emit/emit_plan.h"
 #include "builder/kernels/many_rows_kernel.h"
 #include "builder/tactics/cuda/many_rows_provider.h"
-#include "formats/engine_file/write_engine.h"
 #include "tests/builder/codegen/body.h"
 #include "tests/builder/random_tensors.h"
-#include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/region_fixture.h"
 
 namespace kiln::testing {
 namespace {
@@ -127,42 +124,26 @@ std::vector<double> expected(const Case& one, const std::vector<HostTensor>& inp
   return y;
 }
 
-class ManyRows : public OnGpu {
+class ManyRows : public RegionsOnGpu {
  protected:
   void SetUp() override {
-    OnGpu::SetUp();
-    if (IsSkipped()) return;
-    auto target = open_cuda_target(0);
-    ASSERT_TRUE(target.ok()) << target.error().message;
-    target_ = *std::move(target);
+    RegionsOnGpu::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     if (target_.device.compute_capability != 90) GTEST_SKIP() << "is for compute capability 9.0";
   }
 
   struct Problem {
     Case one;
-    ir::Region region;
-    std::vector<HostTensor> inputs;
+    Trial trial;
     std::vector<ManyRowsTiling> tilings;
     std::vector<std::future<Result<Lowered>>> lowered;  // by tiling
   };
-
-  TacticQuery query(const Problem& problem) {
-    TacticQuery query{problem.region, {}, {}, {}, target_.device, {}, &target_.tools};
-    const ir::Graph& body = *problem.region.body;
-    for (ir::ValueId id : body.inputs()) query.inputs.push_back(body.type(id));
-    for (ir::ValueId id : body.outputs()) query.outputs.push_back(body.type(id));
-    query.constants.resize(query.inputs.size());
-    if (problem.one.constant_weights) query.constants[1] = problem.inputs[1].bytes;
-    return query;
-  }
 
   // Compiles in the background.
   std::unique_ptr<Problem> begin(const Case& one) {
     auto problem = std::make_unique<Problem>();
     problem->one = one;
-    auto body = std::make_shared<ir::Graph>(body_of(one));
-    problem->inputs = test::random_inputs(*body, 23);
-    problem->region = {ir::Region::Kind::kContraction, std::move(body), {}, ""};
+    problem->trial = trial_of(body_of(one), one.constant_weights);
     for (const ManyRowsTiling& tiling : all_many_rows_tilings()) {
       const ManyRowsShape shape{one.dtype, one.rows, one.columns,
                                 one.depth, true,     one.end == End::kSwiglu ? 2 : 1,
@@ -172,61 +153,10 @@ class ManyRows : public OnGpu {
     }
     for (const ManyRowsTiling& tiling : problem->tilings) {
       problem->lowered.push_back(std::async(std::launch::async, [this, &tiling, p = problem.get()] {
-        return many_rows_lower(query(*p), {to_string(tiling)});
+        return many_rows_lower(query(p->trial), {to_string(tiling)});
       }));
     }
     return problem;
-  }
-
-  // The region twice, so that the second may begin before the first has ended: y0 and y1.
-  static Result<Engine> engine_of(const Problem& problem, const Lowered& lowered, bool overlap) {
-    Schedule schedule;
-    schedule.point.name = "p";
-    ir::Graph& graph = schedule.graph;
-    std::vector<ir::ValueId> arguments;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-      const HostTensor& input = problem.inputs[i];
-      arguments.push_back(problem.one.constant_weights && i == 1
-                              ? graph.add_constant("w", input.type, input.bytes)
-                              : graph.add_input("x" + std::to_string(i), input.type));
-    }
-    const ir::Graph& body = *problem.region.body;
-    const TensorType made = body.type(body.outputs()[0]);
-    for (size_t i = 0; i < 2; ++i) {
-      const ir::NodeId node =
-          graph.add_typed_node("region", {}, problem.region, arguments, std::span(&made, 1));
-      graph.mark_output(graph.result(node));
-      graph.set_output_name(i, "y" + std::to_string(i));
-      schedule.regions.push_back({node, "region", false, lowered});
-    }
-    PlanBuilder builder(256);
-    builder.add_point(schedule);
-    plan::Plan plan = std::move(builder).finish();
-    plan.origin.target = plan::Target::kCuda;
-    plan.origin.compute_capability = 90;
-    KILN_ASSIGN_OR_RETURN(auto bytes, to_bytes(plan));
-    LoadOptions options;
-    options.allow_unverified = true;
-    options.programmatic_launch = overlap;
-    return Engine::load_bytes(SharedBytes::take(std::move(bytes)), options);
-  }
-
-  // y0 and y1 of one run, over poison.
-  static std::vector<Block> run(const Engine& engine, const Problem& problem) {
-    std::vector<Tensor> in, out;
-    for (size_t i = 0; i < problem.inputs.size(); ++i) {
-      if (problem.one.constant_weights && i == 1) continue;
-      const HostTensor& input = problem.inputs[i];
-      in.push_back({"x" + std::to_string(i), input.type,
-                    const_cast<std::byte*>(input.bytes.data())});  // NOLINT: only read
-    }
-    const ir::Graph& body = *problem.region.body;
-    const TensorType made = body.type(body.outputs()[0]);
-    std::vector<Block> found(2, Block(static_cast<size_t>(made.bytes()), std::byte{0xFF}));
-    for (size_t i = 0; i < 2; ++i) out.push_back({"y" + std::to_string(i), made, found[i].data()});
-    const auto ran = engine.infer(in, out);
-    EXPECT_TRUE(ran.ok()) << ran.error().message;
-    return found;
   }
 
   static void expect_close(const Problem& problem, const ManyRowsTiling& tiling, const Block& found,
@@ -252,31 +182,17 @@ class ManyRows : public OnGpu {
     }
   }
 
-  void check(Problem& problem, int runs) {
-    const auto want = expected(problem.one, problem.inputs);
+  void check_tilings(Problem& problem, int runs) {
+    const auto want = expected(problem.one, problem.trial.inputs);
     for (size_t t = 0; t < problem.lowered.size(); ++t) {
       SCOPED_TRACE(name_of(problem.one) + ", " + to_string(problem.tilings[t]));
       const auto lowered = problem.lowered[t].get();
       ASSERT_TRUE(lowered.ok()) << lowered.error().message;
-      std::optional<Block> first;
-      for (const bool overlap : {true, false}) {
-        const auto engine = engine_of(problem, *lowered, overlap);
-        ASSERT_TRUE(engine.ok()) << engine.error().message;
-        for (int i = 0; i < runs; ++i) {
-          for (const Block& found : run(*engine, problem)) {
-            if (!first) {
-              first = found;
-              expect_close(problem, problem.tilings[t], found, want);
-              if (HasFatalFailure()) return;
-            }
-            ASSERT_TRUE(found == *first) << "run " << i << ", overlap " << overlap;
-          }
-        }
-      }
+      check(problem.trial, *lowered, runs,
+            [&](const Block& found) { expect_close(problem, problem.tilings[t], found, want); });
+      if (HasFatalFailure()) return;
     }
   }
-
-  CudaTarget target_;
 };
 
 TEST_F(ManyRows, EveryTilingAndEndAtEveryEdge) {
@@ -296,7 +212,7 @@ TEST_F(ManyRows, EveryTilingAndEndAtEveryEdge) {
        {std::array<int64_t, 3>{1, 8, 8}, {129, 200, 520}, {200, 1000, 64}, {300, 128, 264}}) {
     problems.push_back(begin({DType::kBF16, rows, columns, depth, End::kSwiglu}));
   }
-  for (const auto& problem : problems) check(*problem, 1);
+  for (const auto& problem : problems) check_tilings(*problem, 1);
 }
 
 TEST_F(ManyRows, ProductsOfBytesAndResultsOfEverySize) {
@@ -318,7 +234,7 @@ TEST_F(ManyRows, ProductsOfBytesAndResultsOfEverySize) {
   for (const DType result : {DType::kF32, DType::kF8E4M3FN}) {
     problems.push_back(begin({DType::kBF16, 129, 208, 136, End::kScales, true, result}));
   }
-  for (const auto& problem : problems) check(*problem, 1);
+  for (const auto& problem : problems) check_tilings(*problem, 1);
 }
 
 TEST_F(ManyRows, SameBitsInEveryRun) {
@@ -326,10 +242,10 @@ TEST_F(ManyRows, SameBitsInEveryRun) {
   const auto residual = begin({DType::kF16, 1000, 1024, 520, End::kResidual, false});
   const auto swiglu = begin({DType::kBF16, 1000, 1032, 520, End::kSwiglu});
   const auto bytes = begin({DType::kF8E4M3FN, 1000, 1024, 1040, End::kScales, true, DType::kF32});
-  check(*gelu, 12);
-  check(*swiglu, 12);
-  check(*bytes, 12);
-  check(*residual, 12);
+  check_tilings(*gelu, 12);
+  check_tilings(*swiglu, 12);
+  check_tilings(*bytes, 12);
+  check_tilings(*residual, 12);
 }
 
 }  // namespace

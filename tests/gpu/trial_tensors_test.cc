@@ -6,11 +6,10 @@
 #include <cstring>
 #include <limits>
 
-#include "builder/cuda/cuda_target.h"
 #include "engine/cuda/addresses.h"
 #include "engine/cuda/owned.h"
 #include "tests/builder/random_tensors.h"
-#include "tests/gpu/gpu_fixture.h"
+#include "tests/gpu/region_fixture.h"
 
 namespace kiln::testing {
 namespace {
@@ -28,14 +27,11 @@ HostTensor as(DType dtype, const Shape& shape, const std::vector<float>& values)
   return std::move(narrow).value();
 }
 
-class TrialTensorsOnGpu : public OnGpu {
+class TrialTensorsOnGpu : public RegionsOnGpu {
  protected:
   void SetUp() override {
-    OnGpu::SetUp();
-    if (IsSkipped()) return;
-    auto target = open_cuda_target(0);
-    ASSERT_TRUE(target.ok()) << target.error().message;
-    target_ = std::move(*target);
+    RegionsOnGpu::SetUp();
+    if (IsSkipped() || HasFatalFailure()) return;
     tensors_ = target_.trial_tensors();
   }
 
@@ -74,7 +70,6 @@ class TrialTensorsOnGpu : public OnGpu {
     EXPECT_EQ(found->worst, expected.worst);
   }
 
-  CudaTarget target_;
   std::unique_ptr<TrialTensors> tensors_;
   std::vector<HostTensor> want_;
 };
